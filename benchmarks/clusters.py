@@ -1,11 +1,13 @@
 """Gradients on a cluster of this machine's processes: `python -m benchmarks.clusters`, with `pullback[dask]`.
 
 It says: the efficiency of two workers on a gradient of about a second, what a call on small parts costs, a
-logistic regression as dask-glm computes it on Dask arrays, and how far a tree goes for a thousand workers.
+logistic regression beside dask-glm's (its algorithm, and, where it is installed, its fit as a whole), and how
+far a tree goes for a thousand workers.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
+import scipy.optimize
 from distributed import Client, LocalCluster
 
 import pullback as pb
@@ -79,6 +82,26 @@ def measure(workers: int) -> dict[str, float]:
     return found
 
 
+def compare_fits(client: Client, rows: int, parts: int) -> None:
+    """A whole logistic regression with a ridge, by L-BFGS to the same tolerance, beside dask-glm's."""
+    from dask_glm.algorithms import lbfgs
+
+    x, y = data(client, rows, parts)
+    total = pb.dask.value_and_grad(lambda w, x, y: rows * logistic(w, x, y))
+    settings: dict[str, Any] = {"method": "L-BFGS-B", "options": {"gtol": 1e-4}}
+
+    def ours() -> np.ndarray:
+        return scipy.optimize.minimize(total, np.zeros(COLUMNS), (x, y), jac=True, **settings).x
+
+    def theirs() -> np.ndarray:
+        return lbfgs(x, y, regularizer="l2", lamduh=0.002 * rows, tol=1e-4)
+
+    np.testing.assert_allclose(ours(), theirs(), atol=1e-5)
+    alone, peer = best(ours), best(theirs)
+    print(f"{rows} rows in {parts} parts, a fit: {1e3 * alone:.0f} ms,", end=" ")
+    print(f"dask-glm {1e3 * peer:.0f} ms, {peer / alone:.1f} times")
+
+
 def simulate(workers: int = 1_000, parts: int = 8_000, parameters: int = 1_000) -> None:
     """What a call costs the scheduler with so many workers: measured per task here, counted for them."""
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
@@ -108,6 +131,11 @@ def main() -> None:
         print(f"{name:14} {1e3 * alone:9.1f} ms, two workers {1e3 * two[name]:9.1f} ms", end="")
         print(f", efficiency {alone / two[name] / 2:.0%}")
     print(f"over dask-glm's: {two['as dask-glm'] / two['logistic']:.1f} times as fast")
+    if importlib.util.find_spec("dask_glm") is not None:
+        options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+        with LocalCluster(processes=True, **options) as cluster, Client(cluster) as client:
+            for rows in (40_000, 400_000, ROWS):
+                compare_fits(client, rows, PARTS)
     simulate()
 
 

@@ -175,10 +175,11 @@ def _imported(path: str) -> Filling:
 
 
 def _filling_by(function: ForeignFunction, symbol: str) -> Filling:
+    write = function.fill
+
     def fill(*arrays: np.ndarray) -> None:
-        *operands, out = arrays
         try:
-            out[...] = function(*operands)
+            write(*arrays)
         except Exception as error:
             raise Raised(symbol) from error
 

@@ -10,7 +10,7 @@ from pullback.tracer.verify import checked
 
 from .derivatives.differentiate import active_nodes, differentiate
 from .derivatives.partition import Partition, needed_by_backward, partition
-from .drawn_once import draws, refuse_second_draw, require_drawn_once
+from .drawn_once import draws, refuse_second_draw, require_drawn_once, silent
 from .machine.compile import statistics
 from .options import DEFAULT_OPTIONS, Options
 from .passes import run_passes
@@ -29,6 +29,7 @@ from .rewriting.stacks import stack_products
 from .rewriting.sums import join_padded_terms, join_totals
 from .rewriting.unroll import unroll_small_dimensions
 from .rewriting.windows import add_in_place
+from .rolling.batched_calls import batch_calls
 from .rolling.bodies import (
     copy_what_is_viewed,
     in_bodies,
@@ -51,6 +52,7 @@ def optimise(graph: Graph) -> Graph:
         expand_ruled,
         share_loops,
         optimise_bodies,
+        batch_calls,
         simplify,
         expand_composites,
         simplify,
@@ -99,6 +101,11 @@ def form_calls_in_bodies(graph: Graph) -> Graph:
     return in_bodies(graph, form_all_calls)
 
 
+def silence_bodies(graph: Graph) -> Graph:
+    """Bodies that backward runs once more call nothing for an effect."""
+    return in_bodies(graph, lambda body: run_passes(body, silent, silence_bodies))
+
+
 def name_the_last(graph: Graph) -> Graph:
     """A value that leads to another of the same name (d_x before all of it is summed) loses the name."""
     names = {
@@ -138,8 +145,21 @@ class Pair:
         return f"{self.forward.source}\n\n{self.backward.source}"
 
 
-def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OPTIONS) -> Pair:
-    """Forward and backward functions for the gradient with respect to the inputs at positions `wrt`."""
+@dataclass(frozen=True)
+class Joint:
+    """A graph and its gradient in one, before anything is optimised."""
+
+    graph: Graph
+    """Inputs: those of the graph, then a cotangent for each of `cotangent_outputs`. Outputs: those of the
+    graph, then the gradients of those of `wrt` that are `connected`."""
+    cotangent_outputs: tuple[int, ...]
+    connected: tuple[bool, ...]
+    """For each of `wrt`, whether a gradient flows."""
+    notes: tuple[str, ...]
+
+
+def build_joint(graph: Graph, wrt: tuple[int, ...]) -> Joint:
+    """The graph, its Python loops rolled, with the gradient with respect to the inputs at positions `wrt`."""
     rolled = roll(graph)
     graph = run_passes(rolled.graph, share_loops)
     wanted = [graph.inputs[position] for position in wrt]
@@ -147,8 +167,15 @@ def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OP
     cotangent_outputs = tuple(position for position, node in enumerate(graph.outputs) if node in active)
     cotangents = [_cotangent_input(graph, position) for position in cotangent_outputs]
     joint, connected = _joint_graph(graph, wanted, cotangent_outputs, cotangents)
-    joint = optimise(checked(joint, "differentiate"))
+    return Joint(checked(joint, "differentiate"), cotangent_outputs, connected, tuple(rolled.notes))
+
+
+def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OPTIONS) -> Pair:
+    """Forward and backward functions for the gradient with respect to the inputs at positions `wrt`."""
+    made = build_joint(graph, wrt)
+    joint = optimise(made.graph)
     count = len(graph.outputs)
+    cotangents = joint.inputs[len(graph.inputs) :]
     outputs, gradients = joint.outputs[:count], joint.outputs[count:]
 
     needed = needed_by_backward(gradients, set(cotangents))
@@ -156,9 +183,8 @@ def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OP
     residuals = [node for node in choice.saved if node not in graph.inputs and node not in outputs]
     forward = Graph(f"{graph.name}", graph.inputs, (*outputs, *residuals), graph.origin)
     backward, sources = _backward_graph(graph, outputs, residuals, choice.saved, cotangents, gradients)
-    forward, backward = (
-        finish(run_passes(checked(one, "partition"), prune_loops)) for one in (forward, backward)
-    )
+    forward = finish(run_passes(checked(forward, "partition"), prune_loops))
+    backward = finish(run_passes(checked(backward, "partition"), silent, silence_bodies, prune_loops))
     require_drawn_once(forward)
     if draws(backward):
         refuse_second_draw()
@@ -169,12 +195,12 @@ def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OP
             f"forward of {graph.name}",
             f"{graph.name}_forward",
             forward.outputs[count:],
-            rolled.notes,
+            made.notes,
         ),
         Program(backward, options, f"backward of {graph.name}", f"{graph.name}_backward"),
         sources,
-        cotangent_outputs,
-        connected,
+        made.cotangent_outputs,
+        made.connected,
         choice,
     )
 

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
 
+from pullback.tracer import settings
+from pullback.tracer.effects import held_back
 from pullback.tracer.errors import DimensionError, LinearAlgebraError, UnsupportedError
 from pullback.tracer.graph import Graph, Node
-from pullback.tracer.settings import CHECKING
+from pullback.tracer.loop import loops_of
 from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
 
 from . import ir
 from .account import Account
 from .blas import OneThread
-from .drawn_once import streams_of
+from .drawn_once import has_effects, stops, streams_of
 from .host import HostCall, Raised
 from .ir.interpret import interpret
 from .ir.verify import verify
@@ -92,10 +95,13 @@ class Program:
     def lowered(self) -> ir.Program:
         """The program in the loop IR: what is printed, interpreted and compiled."""
         with deep_recursion():
-            program = write_program(self._plan, width)
-            if CHECKING:
+            program = self._written()
+            if settings.CHECKING:
                 verify(program)
         return program
+
+    def _written(self) -> ir.Program:
+        return write_program(self._plan, width)
 
     @property
     def name(self) -> str:
@@ -111,6 +117,14 @@ class Program:
     def source(self) -> str:
         """The generated Python of this program."""
         return self._emitted(self.name, _header(self.title, self.graph, self._plan))
+
+    @cached_property
+    def located_source(self) -> list[tuple[str, ir.Origins]]:
+        """The lines of `source`, each with the places in the user's program that it comes from."""
+        from .targets.python.emit import emit_located  # which takes Jinja2
+
+        header = _header(self.title, self.graph, self._plan)
+        return emit_located(self.lowered.functions(self.name), self._imports, header)
 
     def _emitted(self, stem: str, header: Sequence[str] = (), comments: bool = True) -> str:
         from .targets.python.emit import emit  # which takes Jinja2
@@ -137,9 +151,17 @@ class Program:
 
     # --- execution ----------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def runner(self) -> Runner:
-        """What a call runs; asked for the first time, it is compiled."""
+        """What a call runs: machine code, unless `run_by` or the environment says otherwise."""
+        way = _ways[-1] if _ways else WAYS[settings.way_to_run()]
+        if way is None and stops(self.graph):
+            return self.run_uncompiled
+        return self.compiled if way is None else partial(way, self)
+
+    @cached_property
+    def compiled(self) -> Runner:
+        """A call of machine code; asked for the first time, it is made."""
         kernels = self._kernels
         if kernels:
             self.path  # noqa: B018  the file is there for whoever looks for it
@@ -156,9 +178,8 @@ class Program:
         if not program.kernels:
             return []
         module = store.load_module(store.write_module(self._bare_source, "kernel"))
-        flags = (
-            machine.DEFAULT_OPTIONS if self.options.fastmath else machine.CompileOptions(fastmath=frozenset())
-        )
+        is_fast = self.options.fastmath and not any(one.goes_on for one in loops_of(self.graph.nodes))
+        flags = machine.DEFAULT_OPTIONS if is_fast else machine.CompileOptions(fastmath=frozenset())
         return [
             machine.compile_function(
                 module,
@@ -211,11 +232,13 @@ class Program:
             f"{name}: {which} is not {wanted}.\n  at {node.origin.place}  {node.origin.text}"
         )
 
-    def run_interpreted(self, arrays: Sequence[np.ndarray], seed: int = 0) -> tuple[np.ndarray, ...]:
+    def run_interpreted(
+        self, arrays: Sequence[np.ndarray], seed: int = 0, most: float = math.inf
+    ) -> tuple[np.ndarray, ...]:
         """What a call computes, statement by statement, with every access checked: very slow.
 
         Parts that threads would run are run in an order that `seed` decides. Raises ProgramError where the
-        program is wrong.
+        program is wrong, TooLong where it has not ended after the `most` statements.
         """
         plan, program = self._plan, self.lowered
         room = Room(program.counts)
@@ -223,7 +246,7 @@ class Program:
         def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
             given = [arrays[place] for place in plan.used_inputs]
             while True:
-                filled = list(interpret(program, given, seed, room.rows))
+                filled = list(interpret(program, given, seed, room.rows, most))
                 if not program.counts or not filled[-1].any():
                     break
                 room.enlarge(filled[-1])
@@ -240,6 +263,27 @@ class Program:
         kernels = [_in_one_part(run) if one.sharing else run for run, one in zip(functions, program.kernels)]
         with np.errstate(all="ignore"):
             return self._explaining(make_runner(program, self._plan, kernels))(arrays)
+
+
+# --- ways to run ------------------------------------------------------------------------------------------
+
+
+Way = Callable[[Program, Sequence[np.ndarray]], tuple[np.ndarray, ...]]
+WAYS: dict[str, Way | None] = {
+    "compiled": None, "uncompiled": Program.run_uncompiled, "checked": Program.run_interpreted
+}  # fmt: skip
+"""By what the environment variable PULLBACK_RUN asks for."""
+_ways: list[Way] = []
+
+
+@contextmanager
+def run_by(way: Way) -> Iterator[None]:
+    """Inside, programs that are called for the first time are run so from then on, in all threads."""
+    _ways.append(way)
+    try:
+        yield
+    finally:
+        _ways.pop()
 
 
 def c_source(programs: Sequence[Program]) -> str:
@@ -343,6 +387,7 @@ class Room:
 def _with_room(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """As `_staged_runner`, with as many rows in the tapes of loops as the kernels find that they need."""
     room, streams = Room(program.counts), streams_of(plan.graph)
+    attempt = held_back if has_effects(plan.graph) else nullcontext
 
     def with_rows() -> Runner:
         return _staged_runner(program, plan, kernels, _allocated(program, room.rows))
@@ -353,7 +398,8 @@ def _with_room(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Ru
         before = [(one, one.get_state()) for one in streams]
         while True:
             try:
-                return current[0](arrays)
+                with attempt(_TooSmall):
+                    return current[0](arrays)
             except _TooSmall as error:
                 room.enlarge(error.needed)
                 current[0] = with_rows()

@@ -178,9 +178,10 @@ from pullback.runtime.functions.checkpointing import checkpoint
 from pullback.runtime.functions.stopping import stop_gradient
 from pullback.runtime.dispatch.ahead import ArraySpec, TensorSpec
 from pullback.runtime.dispatch.compiled import compile
+from pullback.runtime.diagnosis.profiling import profile
 from pullback.tracer.recompilation import fail_on_recompile
 from pullback.runtime.autograd.custom_rules import custom_jvp, custom_vjp, defjvp, defvjp, primitive
-from pullback.runtime.tape.anomaly import is_anomaly_enabled
+from pullback.runtime.tape.anomaly import detect_anomaly, is_anomaly_enabled
 from pullback.runtime.transforms.batching import vmap
 from pullback.runtime.solvers.implicit import implicit
 from pullback.runtime.solvers.initial_values import odeint, solve_ivp
@@ -197,7 +198,7 @@ from pullback.codegen.machine.threads import get_num_threads, set_num_threads
 from pullback.tracer.version import __version__
 
 from . import (
-    autograd, cache, errors, fft, func, linalg, masked, nn, random, signal, special, testing,
+    autograd, cache, debug, errors, fft, func, linalg, masked, nn, random, signal, special, testing,
 )  # fmt: skip
 
 globals().update(_methods.IN_PLACE_FUNCTIONS)  # exp_, clamp_, ...
@@ -224,6 +225,13 @@ def __getattr__(name: str) -> object:
     return importlib.import_module("pullback.dask")
 
 
+def load_ipython_extension(shell: object) -> None:
+    """What IPython calls for `%load_ext pullback`: it gets the magic `%%backward`."""
+    from pullback.runtime.notebooks import magic
+
+    magic.load(shell)
+
+
 __all__ = [
     "__version__", "adaptive_avg_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr",
     "adjoint", "alias_copy", "allclose", "aminmax", "angle", "arange",
@@ -241,8 +249,9 @@ __all__ = [
     "combinations", "compile", "complex", "complex128", "complex64", "concat", "concatenate", "cond",
     "conj", "conj_physical", "constant_pad_nd", "conv1d", "conv2d", "copysign", "corrcoef",
     "cosine_similarity", "count_nonzero", "cov", "cross", "cross_entropy", "cummax", "cummin",
-    "cumulative_trapezoid", "custom_jvp", "custom_vjp", "default_generator", "defjvp", "defvjp",
-    "deg2rad", "det", "detach", "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal",
+    "cumulative_trapezoid", "custom_jvp", "custom_vjp", "debug", "default_generator", "defjvp", "defvjp",
+    "deg2rad", "det", "detach", "detach_copy", "detect_anomaly",
+    "device", "diag", "diag_embed", "diagflat", "diagonal",
     "diagonal_copy", "diagonal_scatter", "diff", "dist", "div", "divide", "dot", "double", "DoubleTensor",
     "dropout", "dsplit", "dstack", "dtype", "einsum", "elu", "empty", "empty_like", "empty_permuted",
     "empty_strided", "enable_grad", "equal", "errors", "expand", "expand_as", "expand_copy", "eye",
@@ -271,7 +280,8 @@ __all__ = [
     "nonzero", "nonzero_static", "norm", "normal", "normalize", "numel", "one_hot", "ones", "ones_like",
     "orgqr", "ormqr", "outer", "pad", "pca_lowrank", "permute", "permute_copy", "pinverse", "poisson",
     "poisson_nll_loss",
-    "polar", "polygamma", "positive", "pow", "prelu", "primitive", "printoptions", "promote_types", "put",
+    "polar", "polygamma", "positive", "pow", "prelu", "primitive", "printoptions", "profile",
+    "promote_types", "put",
     "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
     "random", "randperm", "range", "ravel", "real", "relu", "relu6", "remainder", "renorm", "repeat",
     "repeat_interleave", "reshape", "reshape_as", "resize_as_", "resolve_conj", "resolve_neg", "result_type",

@@ -1,4 +1,4 @@
-"""The command line: `python -m pullback demo | inspect | cache`."""
+"""The command line: `python -m pullback demo | inspect | profile | cache`."""
 
 import argparse
 import dataclasses
@@ -8,7 +8,8 @@ import inspect
 import operator
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
@@ -61,14 +62,36 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="pullback", description="An autograd compiler that writes the backward code.")
     parser.add_argument("--version", action="version", version=f"pullback {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="{demo,inspect,cache}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="{demo,inspect,profile,cache}")
 
     demo = commands.add_parser("demo", help="train on handwritten digits and show the generated code")
     demo.set_defaults(run=_demo)
 
     show = commands.add_parser("inspect", help="print what is generated for a function")
-    show.add_argument("function", metavar="MODULE:FUNCTION", help="such as model:loss or models/fit.py:loss")
-    show.add_argument(
+    _take_function(show)
+    for view, what in VIEWS.items():
+        show.add_argument(f"--{view}", action="store_true", help=f"print {what}")
+    show.set_defaults(run=_inspect)
+
+    profile = commands.add_parser("profile", help="measure what takes the time of a function and gradient")
+    _take_function(profile)
+    profile.add_argument("--plot", metavar="FILE", help="draw a picture of it as well, such as profile.png")
+    profile.add_argument("--kind", choices=["flame", "roofline"], default="flame", help="which picture")
+    profile.set_defaults(run=_profile)
+
+    cache = commands.add_parser("cache", help="show where compiled code is kept, and how much")
+    cache.add_argument("--clear", action="store_true", help="remove it")
+    cache.add_argument("--export", metavar="FILE", help="write it to a file, for machines like this one")
+    cache.add_argument("--load", metavar="FILE", help="take over such a file: only if you trust it")
+    cache.set_defaults(run=_cache)
+    return parser
+
+
+def _take_function(parser: argparse.ArgumentParser) -> None:
+    """The arguments that name a function and what to call it with."""
+    example = "such as model:loss or models/fit.py:loss"
+    parser.add_argument("function", metavar="MODULE:FUNCTION", help=example)
+    parser.add_argument(
         "--shape",
         dest="shapes",
         action="append",
@@ -77,16 +100,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SHAPE",
         help=f"one for each argument, in order or by name: {SHAPE_HELP}",
     )
-    for view, what in VIEWS.items():
-        show.add_argument(f"--{view}", action="store_true", help=f"print {what}")
-    show.set_defaults(run=_inspect)
-
-    cache = commands.add_parser("cache", help="show where compiled code is kept, and how much")
-    cache.add_argument("--clear", action="store_true", help="remove it")
-    cache.add_argument("--export", metavar="FILE", help="write it to a file, for machines like this one")
-    cache.add_argument("--load", metavar="FILE", help="take over such a file: only if you trust it")
-    cache.set_defaults(run=_cache)
-    return parser
 
 
 def _demo(options: argparse.Namespace) -> None:
@@ -104,13 +117,37 @@ def _inspect(options: argparse.Namespace) -> None:
     compiled = function if hasattr(function, "backward_source") else compile_function(function)
     for view in [view for view in VIEWS if getattr(options, view)] or ["source"]:
         method = f"{view}_source" if view in ("forward", "backward") else view
-        try:
+        with _refused_in_words(options.function):
             text = str(getattr(compiled, method)(*bound.args, **bound.kwargs))
-        except (GraphError, CompilationError):
-            raise  # a defect of pullback: the traceback says where
-        except PullbackError as error:
-            raise _UsageError(f"{options.function}: {error}") from None
         print_source(text, "text" if view in ("graph", "explain") else "python")
+
+
+def _profile(options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from . import profile
+
+    function = _find_function(options.function)
+    bound = _bind(function, options.function, options.shapes)
+    with _refused_in_words(options.function):
+        found = profile(function, *bound.args, **bound.kwargs)
+        if options.plot:
+            found.plot(options.kind).savefig(options.plot)
+    if sys.stdout.isatty():
+        Console().print(found)
+    else:
+        print(found)
+
+
+@contextmanager
+def _refused_in_words(function: str) -> Iterator[None]:
+    """What pullback refuses is the user's to mend: one line says so."""
+    try:
+        yield
+    except (GraphError, CompilationError):
+        raise  # a defect of pullback: the traceback says where
+    except PullbackError as error:
+        raise _UsageError(f"{function}: {error}") from None
 
 
 def _find_function(path: str) -> Callable[..., object]:

@@ -1,6 +1,7 @@
 """Every error that pullback raises on purpose. All derive from PullbackError."""
 
 from pullback.tracer.errors import (
+    AnomalyError,
     ArgumentError,
     CacheFileError,
     CompilationError,
@@ -24,6 +25,7 @@ from pullback.tracer.errors import (
 )
 
 __all__ = [
+    "AnomalyError",
     "ArgumentError",
     "CacheFileError",
     "CompilationError",

@@ -1,8 +1,6 @@
 """What every test shares: the folder of compiled code, golden files, hypothesis' settings."""
 
-import difflib
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -12,7 +10,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-GOLDEN_FOLDER = Path(__file__).parent / "golden"
+pytest_plugins = ["pytest_pullback", "pytester"]  # the first one also where no installed plugin is loaded
 
 # Compiling takes longer than hypothesis' deadline, and does so once per structure.
 hypothesis.settings.register_profile(
@@ -22,9 +20,6 @@ hypothesis.settings.load_profile("pullback")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--update-golden", action="store_true", help="write the golden files instead of comparing with them"
-    )
     parser.addoption(
         "--poison", action="store_true", help="fill new memory of kernels with nan, or -1 in integers"
     )
@@ -89,40 +84,7 @@ def partly_compiled(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def normalised(text: str) -> str:
-    """`text` without what changes from version to version: the version and the hashes in names."""
-    text = re.sub(r"pullback \d+(\.\w+)+", "pullback VERSION", text)
-    return re.sub(r"_[0-9a-f]{6,64}\b", "_HASH", text)
-
-
 @pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """A function that compares a text with the golden file of the running test.
-
-    `golden(text)` compares with tests/golden/MODULE.TEST.txt, `golden(text, "backward.py")` with
-    tests/golden/MODULE.TEST.backward.py.txt, and fails with a diff. `pytest --update-golden` writes the
-    file; read its change as any other before committing it.
-    """
-    module = request.path.stem.removeprefix("test_")
-    test = re.sub(r"\W+", "-", request.node.name.removeprefix("test_")).strip("-")
-    update = request.config.getoption("--update-golden")
-
-    def compare(text: str, name: str = "") -> None:
-        path = GOLDEN_FOLDER / ".".join(part for part in (module, test, name, "txt") if part)
-        actual = normalised(text).rstrip("\n") + "\n"
-        if update:
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(actual, encoding="utf-8", newline="\n")
-            return
-        if not path.exists():
-            pytest.fail(f"There is no {path.name} yet: `pytest --update-golden` writes it.", pytrace=False)
-        expected = path.read_text(encoding="utf-8")
-        if actual != expected:
-            diff = difflib.unified_diff(
-                expected.splitlines(), actual.splitlines(), path.name, "now", lineterm=""
-            )
-            pytest.fail(
-                "\n".join(diff) + "\nIf the change is meant: `pytest --update-golden`.", pytrace=False
-            )
-
-    return compare
+def golden(golden_text: Callable[..., None]) -> Callable[..., None]:
+    """`golden(text, name="")`: the text is that of the golden file of the test, in tests/golden."""
+    return golden_text

@@ -1,7 +1,8 @@
-"""Random numbers that code draws itself, each at its place in a stream, as data tells which and how many.
+"""What code does at its place in the order of a program: it draws random numbers itself, and calls functions.
 
-Each draw takes a count that the one before it has left. So no pass drops one, shares two or changes their
-order: to the graph they are values made of values. A loop or a choice that draws carries the count.
+Each draw, and each call of a function for its effect, takes a count that the one before it has left. So no
+pass drops one, shares two or changes their order: to the graph they are values made of values. A loop or a
+choice with some in it carries the count.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from .trace import Stream, Trace, current_trace
 
 Numbers = Callable[..., Any]
 """(*arrays): fresh numbers."""
+NOTHING = np.zeros(1, np.int64)
+"""What a function gives that is called for its effect: the count for the next one."""
 _functions: dict[tuple[Hashable, Any], ForeignFunction] = {}
 """By what tells draws apart, so that a later trace makes the same program."""
 
@@ -41,7 +44,7 @@ class DrawOrder:
     @property
     def is_kept(self) -> bool:
         """Whether what is drawn next is drawn by code, as something before it is."""
-        return any(one is not None for one in self._counts)
+        return bool(self._before) or any(one is not None for one in self._counts[1:])
 
     def count(self) -> Node:
         """What the next draw takes.
@@ -52,8 +55,8 @@ class DrawOrder:
         count = self._counts[-1]
         if count is None and len(self._counts) > 1:
             raise OrderNeeded(
-                f"Random numbers are drawn{at_caller()} in a body that may run any number of times. Draw "
-                "them before, and pass them in."
+                f"Random numbers are drawn, or a function is called for its effect,{at_caller()} in a body "
+                "that may run any number of times. Do so before, and pass in what comes of it."
             )
         if count is None:
             count = self._counts[0] = self._trace.capture_count()
@@ -104,6 +107,12 @@ class DrawOrder:
         self._counts[-1] = convert(_part(node, sample.size, ()), dtype=INT64)
         return _part(node, 0, spec.shape), like
 
+    def call(self, function: ForeignFunction, operands: Sequence[Node]) -> None:
+        """Let code call a function at this place, for its effect: it gives `NOTHING`."""
+        node = draw(self.count(), *map(stop_gradient, operands), function=function, spec=spec_of(NOTHING))
+        self._trace.values.give(node, NOTHING)
+        self._counts[-1] = reshape(node, shape=())
+
     def _known(self, node: Node) -> np.ndarray | None:
         try:
             return self._trace.values.of(node)
@@ -143,8 +152,8 @@ def _like(function: Numbers, operands: Sequence[Node], known: Sequence[Any]) -> 
 def _called(
     function: Numbers, stream: Stream, label: str, key: Any, whole: Spec, operands: Sequence[Spec]
 ) -> ForeignFunction:
-    def drawn(count: np.ndarray, *operands: np.ndarray) -> np.ndarray:
-        return _with_end(function(*operands), whole)
+    def drawn(count: np.ndarray, *arrays: np.ndarray) -> None:
+        _fill(arrays[-1], function(*arrays[:-1]))
 
     if key is None:
         return ForeignFunction(label, drawn, stream)
@@ -157,9 +166,16 @@ def _called(
 def _with_end(numbers: Any, whole: Spec) -> np.ndarray:
     """The numbers and a 0, which is what the next draw waits for."""
     made = np.empty(whole.shape, whole.dtype)
-    made[:-1] = numbers.ravel() if isinstance(numbers, np.ndarray) else numbers
-    made[-1] = 0
+    _fill(made, numbers)
     return made
+
+
+def _fill(whole: np.ndarray, numbers: Any) -> None:
+    if isinstance(numbers, np.ndarray):
+        whole[:-1] = numbers.ravel()
+    else:
+        whole[...] = numbers
+    whole[-1] = 0
 
 
 def _part(values: Node, start: int, shape: tuple[int, ...]) -> Node:

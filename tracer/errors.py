@@ -4,11 +4,26 @@ All derive from `PullbackError` and from the built-in class that the same mistak
 NumPy, so `except RuntimeError` and `except ValueError` in existing programs keep working.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 
 class PullbackError(Exception):
-    """The base class of pullback's own errors."""
+    """The base class of pullback's own errors.
+
+    A note says the user's line, where the message does not. Of a traceback pytest and IPython show the user's
+    frames, but of errors that are a defect of pullback's.
+    """
+
+    is_defect = False
+
+    def __init__(self, *arguments: object) -> None:
+        from .tracebacks import locate  # which asks for the user's frames, as errors do
+
+        super().__init__(*arguments)
+        if not self.is_defect:
+            locate(self)
 
 
 class ShapeError(PullbackError, RuntimeError, ValueError):
@@ -29,6 +44,32 @@ class ArgumentError(PullbackError, TypeError, ValueError):
 
 class GradientError(PullbackError, RuntimeError):
     """A gradient that does not exist, or whose ingredients are gone (overwritten, freed, detached)."""
+
+
+class AnomalyError(GradientError):
+    """A nan or an inf that arises in anomaly mode, `pullback.autograd.detect_anomaly`.
+
+    Of a compiled function it says where; of a plain one, on the tape, only the message does.
+
+    Attributes:
+        place: the user's line, `model.py:5`.
+        line: the text of that line.
+        operator: the operator whose value it is.
+        rule: the operator whose gradient this is part of; empty in the forward pass.
+        index: the position in the value.
+        value: nan, inf or -inf.
+        operands: what the operator was given there, by name: a number, or an array in words.
+        run: where the line runs several times, which of them; the first is 0.
+        steps: of the loops around it in the code, the outermost first, which step; what a Python loop does
+            first may stand in front of its loop there.
+    """
+
+    place = line = operator = rule = ""
+    index: tuple[int, ...] = ()
+    value = float("nan")
+    operands: Mapping[str, float | str] = {}
+    run: int | None = None
+    steps: tuple[int, ...] = ()
 
 
 class MissingRuleError(GradientError, NotImplementedError):
@@ -69,6 +110,8 @@ class ComplexResultError(EagerOnlyError):
 class CompilationError(PullbackError, RuntimeError):
     """Machine code could not be made of generated source; the message names the file."""
 
+    is_defect = True
+
 
 class RecompileError(PullbackError, RuntimeError):
     """A trace or a compilation inside of `fail_on_recompile`."""
@@ -92,3 +135,5 @@ class ConvergenceError(PullbackError, ArithmeticError):
 
 class GraphError(PullbackError, AssertionError):
     """A graph that breaks its own rules: a defect of a pass, never of the user's program."""
+
+    is_defect = True

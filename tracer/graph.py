@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from .ops import elementwise as e
 from .origin import UNKNOWN, Origin, at_caller, current_origin
 from .settings import CHECKING
 from .spec import BOOL, Spec
+
+if TYPE_CHECKING:
+    from .drawing import Picture
 
 next_serial = itertools.count(1).__next__
 """Numbers nodes, and questions about them, in the order in which they come up."""
@@ -289,6 +292,16 @@ class Graph:
 
     def __str__(self) -> str:
         return format_graph(self)
+
+    def svg(self) -> Picture:
+        """A picture, by Graphviz or else networkx and matplotlib: text, which notebooks show.
+
+        Raises:
+            UnsupportedError: none of them is installed.
+        """
+        from .drawing import svg  # not at start
+
+        return svg(self)
 
 
 def toposort(outputs: Iterable[Node], since: int = 0) -> list[Node]:

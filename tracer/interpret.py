@@ -2,16 +2,20 @@
 
 Slow and plain: the reference that generated code is compared with. Because operators take whatever carries
 a value, the same function evaluates a graph on ndarrays, on Tensors, where it is recorded and can be
-differentiated once more, and on the nodes of another graph, which splices it in.
+differentiated once more, and on the nodes of another graph, which splices it in: its lines stay the user's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from .graph import Graph, Node
 from .operator import Array
+from .origin import kept_at
 from .trace import is_tracing
+
+UNMOVED = nullcontext()
 
 
 def evaluate_graph(graph: Graph, values: Sequence[Array]) -> tuple[Array, ...]:
@@ -27,5 +31,6 @@ def evaluate_graph(graph: Graph, values: Sequence[Array]) -> tuple[Array, ...]:
             known.setdefault(node, node)  # a constant is the same in every graph
         elif node not in known:
             operands = [known[operand] for operand in node.operands]
-            known[node] = node.operator(*operands, **node.attributes)
+            with kept_at(node.origin) if extends_a_graph else UNMOVED:
+                known[node] = node.operator(*operands, **node.attributes)
     return tuple(known[output] for output in graph.outputs)

@@ -51,7 +51,7 @@ class LostNumbers:
         if any(_is_spelled(number, one) for one in frames):
             return number
         stack = tuple([(one.f_code, one.f_lasti) for one in users])
-        label = "".join(f"{code.co_name}+{instruction} " for code, instruction in stack)
+        label = "".join(f"{code.co_name} {_position(code, instruction)} " for code, instruction in stack)
         name = variable_in(users[0], number) if users else ""
         source = self._by_place.setdefault((stack, number), Source(label, letter=name))
         return self._noted(number, source)
@@ -123,6 +123,17 @@ def _is_spelled(number: float, frame: FrameType) -> bool:
 
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float)
+
+
+def _position(code: CodeType, instruction: int) -> str:
+    """Where in the source an instruction is from; its number may change when the interpreter adapts it."""
+    line, _, column, _ = _positions(code)[instruction // 2]
+    return f"{(line or 0) - code.co_firstlineno}:{column}"
+
+
+@lru_cache(maxsize=4096)
+def _positions(code: CodeType) -> tuple[tuple[int | None, ...], ...]:
+    return tuple(code.co_positions())
 
 
 @lru_cache(maxsize=4096)

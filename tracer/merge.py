@@ -32,9 +32,13 @@ class SharedNodes:
             if node.is_input:
                 new[node] = node
                 continue
-            node_here = with_operands(node, tuple(new[operand] for operand in node.operands))
-            new[node] = self._known.setdefault(identity_of(node_here, _structure, spelled), node_here)
+            new[node] = self.made(node, tuple(new[operand] for operand in node.operands))
         return new
+
+    def made(self, node: Node, operands: tuple[Node, ...]) -> Node:
+        """The node that is kept of those that do what `node` does, with these operands."""
+        here = with_operands(node, operands)
+        return self._known.setdefault(identity_of(here, _structure, spelled), here)
 
 
 def identity_of(

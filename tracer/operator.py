@@ -6,10 +6,11 @@ runtime's tape wants. So a rule written with operators runs in all three, and ca
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,6 +21,9 @@ Attributes = Mapping[str, Any]
 Scalar = bool | int | float
 Array = Any  # an ndarray, a Node or a Tensor: whatever carries a value through a rule
 
+PULL = ("g", "y", "y_spec", "operands", "specs", "attributes")
+Pull = Callable[..., tuple[Array | None, ...]]
+"""Of `PULL`, which is what rules may need, the cotangent of each operand."""
 OPERATORS: dict[str, Operator] = {}
 WRITTEN_OUT = "written out"
 HOLOMORPHIC = "holomorphic"
@@ -300,36 +304,67 @@ class Operator:
         Of complex numbers it is PyTorch's gradient: g times the conjugate of the derivative, which for a
         holomorphic operator is the derivative at the conjugates. So its rules read these.
         """
-        rule = self.rules[self.operand_name(position)]
+        pull = self.pulling((position,), position + 1)
+        return self.pulled(pull, cotangent, result, result_spec, operands, specs, attributes)[position]
+
+    def pulled(
+        self,
+        pull: Pull,
+        g: Array,
+        y: Array,
+        y_spec: Spec | None,
+        operands: Sequence[Array],
+        specs: Sequence[Spec],
+        attributes: Attributes,
+    ) -> tuple[Array | None, ...]:
+        """What rules of the operator, made by `pulling`, give; of complex numbers see `pull_back`."""
+        if self.of_complex == HOLOMORPHIC and g.dtype.kind == "c":
+            y, operands = _conjugate(y), list(map(_conjugate, operands))
+            attributes = {name: _conjugate(one) for name, one in attributes.items()}
+        return pull(g, y, y_spec, operands, specs, attributes)
+
+    @functools.cache  # noqa: B019  operators are there for good
+    def pulling(self, positions: tuple[int, ...], count: int) -> Pull:
+        """The rules of the operands at some positions, of `count`, as one function, which is written here.
+
+        Of `multiply` at (0, 1) it is
+
+            lambda g, y, y_spec, operands, specs, attributes: (
+                rule_0(g, operands[1]), rule_1(g, operands[0]),
+            )
+
+        and it gives None for the other operands.
+        """
+        rules = {f"rule_{one}": self.rules[self.operand_name(one)].function for one in positions}
+        calls = [self._call_of_rule(one) if one in positions else "None" for one in range(count)]
+        return cast(Pull, eval(f"lambda {', '.join(PULL)}: ({', '.join(calls)},)", rules))
+
+    def _call_of_rule(self, position: int) -> str:
+        """The call of an operand's rule with what it needs, as text."""
         arguments = []
-        for parameter in rule.parameters:
-            if parameter == "g":
-                arguments.append(cotangent)
-            elif parameter == "y":
-                arguments.append(result)
-            elif parameter == "y_spec":
-                arguments.append(result_spec)
+        for parameter in self.rules[self.operand_name(position)].parameters:
+            if parameter in ("g", "y", "y_spec"):
+                arguments.append(parameter)
             elif parameter == "index":
-                arguments.append(position - len(self.operands) + 1)
+                arguments.append(str(position - len(self.operands) + 1))
             elif parameter == "specs":
-                arguments.append(tuple(specs))
+                arguments.append("tuple(specs)")
             elif parameter.endswith("_spec"):
-                arguments.append(specs[self.operands.index(parameter[:-5])])
-            elif parameter in attributes:
-                arguments.append(attributes[parameter])
+                arguments.append(f"specs[{self.operands.index(parameter[:-5])}]")
             elif self.variadic and parameter == self.operands[-1][1:]:
-                arguments.append(tuple(operands[len(self.operands) - 1 :]))
+                arguments.append(f"tuple(operands[{len(self.operands) - 1}:])")
+            elif parameter in self.operands:
+                arguments.append(f"operands[{self.operands.index(parameter)}]")
             else:
-                arguments.append(operands[self.operands.index(parameter)])
-        if self.of_complex == HOLOMORPHIC and cotangent.dtype.kind == "c":
-            read = zip(rule.parameters, arguments)
-            arguments = [one if parameter == "g" else _conjugate(one) for parameter, one in read]
-        return rule.function(*arguments)
+                arguments.append(f"attributes[{parameter!r}]")
+        return f"rule_{position}({', '.join(arguments)})"
 
     def __call__(self, *operands: Array, **attributes: Any) -> Array:
         carrier: type[Value] | None = None
         for operand in operands:
-            if isinstance(operand, Value) and (carrier is None or operand.rank > carrier.rank):
+            if type(operand) is np.ndarray or not isinstance(operand, Value):
+                continue
+            if carrier is None or operand.rank > carrier.rank:
                 carrier = type(operand)
         if carrier is not None:
             return carrier.apply(self, operands, attributes)

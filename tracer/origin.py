@@ -8,7 +8,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -60,6 +60,11 @@ def located_at(origin: Origin) -> Iterator[None]:
         yield
     finally:
         _override.reset(token)
+
+
+def kept_at(origin: Origin) -> AbstractContextManager[None]:
+    """Values made inside come from `origin`, if that is known, and unless they are located already."""
+    return located_at(origin) if origin.line and _override.get() is None else nullcontext()
 
 
 def backward_of(origin: Origin, rule: str) -> AbstractContextManager[None]:
@@ -182,7 +187,14 @@ def place_of_line(filename: str, line: int) -> str:
 
 
 def file_name(path: str) -> str:
-    """The last part of a path, as text: where the locale has other letters, Python gives parts of letters."""
+    """The last part of a path, as text: where the locale has other letters, Python gives parts of letters.
+
+    Of a cell of IPython it is `In[3]`, as in its tracebacks.
+    """
+    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
+    cell = shell and shell.compile.format_code_name(path)
+    if cell:
+        return str(cell[1])
     return os.path.basename(path).encode(errors="surrogateescape").decode(errors="replace")
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,11 +46,22 @@ class Stream(Protocol):
 
 
 class Draw:
-    """Draws arrays in every call; in the first one it gives what was drawn while tracing."""
+    """Draws arrays in every call; in the first one it gives what was drawn while tracing.
 
-    def __init__(self, arrays: Sequence[np.ndarray], draw: Callable[[], Sequence[np.ndarray]]) -> None:
+    Args:
+        several: gives the arrays of so many calls at once, one behind the other, and leaves the stream where
+            these would; None if nothing does.
+    """
+
+    def __init__(
+        self,
+        arrays: Sequence[np.ndarray],
+        draw: Callable[[], Sequence[np.ndarray]],
+        several: Callable[[int], np.ndarray] | None = None,
+    ) -> None:
         self._arrays = [arrays]
         self._draw = draw
+        self._several = several
 
     def __call__(self) -> Sequence[np.ndarray]:
         try:
@@ -60,6 +72,30 @@ class Draw:
     def forget(self) -> None:
         """Draw in the first call as well."""
         self._arrays.clear()
+
+    @staticmethod
+    def in_steps(draws: Sequence[Draw], specs: Sequence[Spec], times: int) -> list[np.ndarray]:
+        """Stacks of what draws give, one after the other, in each of so many steps."""
+        if len(draws) == 1 and draws[0]._several and not draws[0]._arrays:
+            return [draws[0]._several(times)]
+        tables = [np.empty((times, *map(int, spec.shape)), spec.dtype) for spec in specs]
+        for step in range(times):
+            arrays = [array for one in draws for array in one()]
+            for table, array in zip(tables, arrays):
+                table[step] = array
+        return tables
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Standpoint:
+    """Where Python stood when it asked, and what its next instructions can read."""
+
+    place: Any
+    """The instruction, in one run of its function; equal where Python asks there again."""
+    variables: tuple[tuple[str, Node], ...]
+    """Names and nodes of the traced values."""
+    rest: Any
+    """Everything else, in a form that is equal only where it is the same; None where nothing can tell."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -75,6 +111,18 @@ class Guard:
     """Where the answer begins among the elements of `node`, if that has the answers to several guards."""
     serial: int = field(default_factory=next_serial)
     """Larger than those of the nodes that had been made when Python asked."""
+    standpoint: Standpoint | None = None
+    """Where Python asked, if it can be told."""
+    turns: Any = None
+    """Of the guard of a loop with any number of turns (`codegen/rolling/turns.py`), what tells its body from
+    others: the answer is KNOWN_TURNS, or another one. None for what Python asked."""
+    counts: np.ndarray | None = None
+    """Where only some numbers of turns are known, an input that says of each whether it is."""
+
+
+def answers_of(guards: Iterable[Guard]) -> list[np.ndarray]:
+    """The answers with which a trace takes the way of these guards: up to a loop, whose turns it finds."""
+    return [guard.answer for guard in takewhile(lambda one: one.turns is None, guards)]
 
 
 class ConstantNeeded(BaseException):
@@ -113,6 +161,10 @@ def above(node: Node) -> Node:
     """What `math.ceil` makes of it, in its own dtype."""
     return e.ceil(node) if node.dtype.kind == "f" else node
 
+
+UNKNOWN_TURN, KNOWN_TURNS, ENDLESS_TURNS = 0, 1, 2
+"""Answers of the guard of a loop with any number of turns."""
+FORMS = (itself, truth, whole, below, above)
 
 LARGEST_TABLE = 1 << 20
 """Bytes of an array that is captured as a whole when a second part of it is used."""
@@ -153,6 +205,8 @@ class Trace:
         self._asked: dict[tuple[Node, Any], np.ndarray] = {}
         self.streams: dict[Stream, Any] = {}
         """The streams of random numbers that were drawn from, and their state before."""
+        self.standpoint: Callable[[], Standpoint | None] = lambda: None
+        """Where Python stands."""
         self.stood: Callable[[Any], Any] = itself
         """Where a stream of the user's stood before the trace."""
         self.drawn: list[tuple[Draw, tuple[Node, ...]]] = []
@@ -239,7 +293,12 @@ class Trace:
         part = slice_(node, starts=region.starts, stops=region.stops, steps=region.steps)
         return reshape(part, shape=view.shape) if part.shape != view.shape else part
 
-    def capture_drawn(self, draw: Callable[[], np.ndarray], stream: Stream) -> Node:
+    def capture_drawn(
+        self,
+        draw: Callable[[], np.ndarray],
+        stream: Stream,
+        several: Callable[[int], np.ndarray] | None = None,
+    ) -> Node:
         """The input node of random numbers: each call of the compiled function calls `draw` for its value.
 
         `draw` returns an array of one shape and dtype, fresh numbers of the stream each time. It is called
@@ -247,7 +306,7 @@ class Trace:
         the same sequence as without compiling.
         """
         self.streams.setdefault(stream, stream.get_state())
-        (node,) = self._enter_drawn((draw(),), lambda: (draw(),))
+        (node,) = self._enter_drawn((draw(),), lambda: (draw(),), several)
         return node
 
     def capture_count(self) -> Node:
@@ -256,7 +315,10 @@ class Trace:
         return node
 
     def _enter_drawn(
-        self, arrays: Sequence[np.ndarray], draw: Callable[[], Sequence[np.ndarray]]
+        self,
+        arrays: Sequence[np.ndarray],
+        draw: Callable[[], Sequence[np.ndarray]],
+        several: Callable[[int], np.ndarray] | None = None,
     ) -> tuple[Node, ...]:
         first = sum(len(nodes) for _, nodes in self.drawn)
         nodes = tuple(
@@ -265,7 +327,7 @@ class Trace:
         )
         for node, array in zip(nodes, arrays):
             self.values.give(node, array)
-        self.drawn.append((Draw(arrays, draw), nodes))
+        self.drawn.append((Draw(arrays, draw, several), nodes))
         return nodes
 
     def repeat_drawn(self, since: int, times: int, backwards: bool) -> dict[Node, Node]:
@@ -282,12 +344,13 @@ class Trace:
             return {}
         del self.drawn[since:]
 
-        def draw() -> list[np.ndarray]:
-            steps = [[array for one, _ in inside for array in one()] for _ in range(times)]
-            return [np.stack(rows[::-1] if backwards else rows) for rows in zip(*steps)]
+        draws, inputs = [one for one, _ in inside], [node for _, nodes in inside for node in nodes]
 
-        stacks = self._enter_drawn(draw(), draw)
-        return dict(zip((node for _, nodes in inside for node in nodes), stacks))
+        def draw() -> list[np.ndarray]:
+            tables = Draw.in_steps(draws, [node.spec for node in inputs], times)
+            return [np.ascontiguousarray(table[::-1]) if backwards else table for table in tables]
+
+        return dict(zip(inputs, self._enter_drawn(draw(), draw)))
 
     def stack_drawn(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
         """The nodes, made of rows of one input for all draws that are alike, if there are some.
@@ -342,10 +405,16 @@ class Trace:
                 return None
             answer = np.array(value, asked.dtype)
         answer.setflags(write=False)
-        self._asked[node, form] = answer
         if varies:
-            self.guards.append(Guard(asked, answer, question, current_origin()))
+            standpoint = self.standpoint()
+            self.guards.append(Guard(asked, answer, question, current_origin(), standpoint=standpoint))
+        self._asked[node, form] = answer
         return answer
+
+    def known_answers(self, node: Node) -> tuple[tuple[str, bytes], ...]:
+        """What Python knows of a value, which it need not ask again."""
+        found = ((form, self._asked.get((node, form))) for form in FORMS)
+        return tuple((form.__name__, answer.tobytes()) for form, answer in found if answer is not None)
 
     def numbers_of(self, node: Node) -> set[str]:
         """The Python numbers among the arguments that a value is made of; none where it is of others too."""
@@ -366,6 +435,11 @@ class Trace:
         So `np.eye(3)` in each step of a loop is one constant, and the loop can be rolled. What code can
         write as well, as that, is made there.
         """
+        same = self.equal_captured()
+        return _made_of(nodes, same) if same else tuple(nodes)
+
+    def equal_captured(self) -> dict[Node, Node]:
+        """Of those captured arrays that nobody else holds, what is the same value as a captured one."""
         shared: dict[tuple[Spec, bytes], Node] = {}
         same: dict[Node, Node] = {}
         for one in self._captured:
@@ -378,7 +452,7 @@ class Trace:
                     shared[key] = one.node if made is None else made
                 if shared[key] is not one.node:
                     same[one.node] = shared[key]
-        return _made_of(nodes, same) if same else tuple(nodes)
+        return same
 
     def owns_captured(self) -> bool:
         """Whether nobody but the trace holds what it has captured."""

@@ -21,7 +21,7 @@ class Torch(Library):
         import torch
 
         self.torch = torch
-        self.xp = torch_namespace()
+        self.xp = torch_namespace(torch)
 
     def asarray(self, array: np.ndarray) -> Any:
         return self.torch.from_numpy(array)
@@ -122,10 +122,9 @@ SAME = tuple(_SAME.split())
 """What PyTorch has under NumPy's name and with its arguments."""
 
 
-def torch_namespace() -> SimpleNamespace:
-    import torch
-    from torch.nn import functional
-
+def torch_namespace(torch: Any) -> SimpleNamespace:
+    """`xp` of PyTorch, or of a module with its names."""
+    functional = torch.nn.functional
     return SimpleNamespace(
         **{name: getattr(torch, name) for name in SAME},
         **_renamed(torch),

@@ -6,7 +6,8 @@ vectors and cores are read from the system (`system.py`). The time that threads 
 (`machine/waking.py`), and how fast it computes beside the reference machine (`machine/rates.py`), of which
 the rates were chosen by what its benchmarks gain.
 
-A process has one machine, so no cache in memory needs it in its keys; on disk the key is the generated text.
+A process has one machine, so a cache in memory needs in its keys at most which one is assumed in its place;
+on disk the key is the generated text.
 """
 
 from __future__ import annotations
@@ -275,6 +276,11 @@ def this_machine() -> Machine:
     `PULLBACK_MACHINE=reference` in the environment asks for the latter, so that text is the same everywhere.
     """
     return _assumed.get() or _own_machine()
+
+
+def assumed_machine() -> Machine | None:
+    """The one that `assuming` has put in the place of this one."""
+    return _assumed.get()
 
 
 @cache

@@ -16,6 +16,8 @@ from .statements import Function, buffers
 class ProgramError(PullbackError, AssertionError):
     """A program of the loop IR is wrong, which is a defect of pullback."""
 
+    is_defect = True
+
 
 @dataclass(frozen=True, slots=True)
 class Sharing:

@@ -97,9 +97,12 @@ def _load_or_compile(
     code = exchange.find(entry)
     if code is None:
         refuse_recompilation(lambda: f"{name}() of {module.__file__} has no machine code yet")
-        code = _compile(module, name, argument_types, options, symbol)
-        store.write(entry, code)
-        statistics.compilations += 1
+        with store.turn(entry):
+            code = exchange.find(entry)  # another process may have been quicker
+            if code is None:
+                code = _compile(module, name, argument_types, options, symbol)
+                store.write(entry, code)
+                statistics.compilations += 1
     else:
         statistics.disk_hits += 1
     function = _load(code, symbol, name, given_arguments(argument_types, options.sharing))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -101,6 +102,48 @@ def remove_left_over(folder: Path) -> None:
 def remove(path: Path) -> None:
     with contextlib.suppress(OSError):  # gone already, or not ours to remove
         path.unlink()
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock that is this file, in a folder that `make` has made; with the process it ends.
+
+    Where it cannot be had, as on some network disks, there is none.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    except OSError:
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            _lock(descriptor)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            _unlock(descriptor)  # closing alone would leave it to a fork that was made meanwhile
+        os.close(descriptor)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> None:
+        while True:
+            with contextlib.suppress(OSError):  # raised after ten seconds of waiting
+                return msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
+
+    def _unlock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+    def _unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 # --- Checks -----------------------------------------------------------------------------------------------

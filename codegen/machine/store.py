@@ -1,7 +1,7 @@
 """The cache on disk: generated source and machine code, private to the user, named by content.
 
-A name holds a hash of all that the file's content depends on, so an entry is never out of date, two
-processes that write the same one write the same bytes, and nothing has to be locked. A machine code entry
+A name holds a hash of all that the file's content depends on, so an entry is never out of date, and two
+processes that write the same one write the same bytes: locks only spare them the work. A machine code entry
 carries its name and a checksum of both; one that is damaged, was made for another name, or may have been
 written by others (`private_folder`), is not used but made again, with a warning.
 
@@ -196,6 +196,19 @@ def write(name: str, content: bytes) -> None:
     path = folder() / f"{name}.bin"
     if _write(path, _header(name, content) + content):
         _limit_size()
+
+
+@contextlib.contextmanager
+def turn(name: str) -> Iterator[None]:
+    """Wait for other processes of this user that make the machine code of this name, and have them wait."""
+    place = folder()
+    try:
+        private_folder.make(place)
+    except (OSError, UntrustedError):  # nothing can be kept, so that nothing comes of waiting
+        yield
+        return
+    with private_folder.locked(place / f"turn_{hashlib.sha256(name.encode()).hexdigest()[:2]}"):
+        yield
 
 
 def names() -> list[str]:

@@ -418,6 +418,17 @@ def _sides(node: Node, operands: list[Symbols]) -> Symbols:
     return operands[-1]
 
 
+def _of_batches(node: Node, operands: list[Symbols]) -> Symbols:
+    """What a function of Python's gives: as many rows as it is given, if it takes batches."""
+    symbols = _fresh(node, operands)
+    return (operands[0][0], *symbols[1:]) if node.attributes["function"].takes_batches else symbols
+
+
+def _square(node: Node, operands: list[Symbols]) -> Symbols:
+    """A square matrix of as many rows as each."""
+    return (*operands[0][:-1], operands[0][-2])
+
+
 def _slice_at(node: Node, extents: Extents) -> Symbols:
     symbols = list(_kept_where_equal(node, [extents.of[node.operands[0]]]))
     for dim, symbol in extents.ragged(node, node).items():
@@ -455,7 +466,7 @@ _RULES: dict[str, Rule] = {
     "elementwise": _broadcast,
     "complex": _broadcast,
     "eager": _broadcast,
-    "foreign": _fresh,
+    "foreign": _of_batches,
     "draw": _fresh,
     "on_pairs": _fresh,
     "product_of_pairs": _product_of_pairs,
@@ -463,6 +474,7 @@ _RULES: dict[str, Rule] = {
     "eliminated_pairs_solution": _solution_of_pairs,
     "solved_triangle_pairs": _solution_of_pairs,
     **{one.name: _decomposition_of_pairs for one in BY_CALLS.values()},
+    "whole_basis": _square,
     "least_squares": _fresh,
     "sylvester": _sides,
     "banded_solution": _sides,

@@ -12,8 +12,10 @@ from .. import ir
 Environment = jinja2.Environment
 
 
-def environment(package: str | None, filters: Mapping[str, Callable[..., Any]]) -> Environment:
-    """The templates of a target, which ask of statements what they are: `one is For`."""
+def environment(
+    package: str | None, filters: Mapping[str, Callable[..., Any]], is_html: bool = False
+) -> Environment:
+    """The templates of a target, which ask of statements what they are: `one is For`; or those of pages."""
     assert package is not None
     found = jinja2.Environment(
         loader=jinja2.PackageLoader(package),
@@ -21,7 +23,7 @@ def environment(package: str | None, filters: Mapping[str, Callable[..., Any]]) 
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # it is code, not HTML
+        autoescape=is_html,
     )
     found.filters |= filters
     for kind in (ir.For, ir.While, ir.If, ir.Check, ir.Library):

@@ -27,15 +27,16 @@ def explain(account: Account) -> str:
     arrays = {one.name: one for one in account.arrays}
     lines = [account.title]
     for step in account.steps:
-        lines.append(f"  {_cost_line(step)}")
+        lines.append(f"  {cost_line(step)}")
         lines.extend(_lines(step.work, arrays, 2))
     return "\n".join([*lines, *_host_lines(account), *_memory_lines(account), *account.notes])
 
 
-def _cost_line(step: Step) -> str:
+def cost_line(step: Step) -> str:
+    """What a step moves and computes."""
     threads = ", shared between threads" if step.is_shared else ""
     return (
-        f"reads {_bytes(step.bytes_read)}, writes {_bytes(step.bytes_written)}, "
+        f"reads {in_bytes(step.bytes_read)}, writes {in_bytes(step.bytes_written)}, "
         f"{_count(step.operations)} operations{threads}"
     )
 
@@ -43,28 +44,31 @@ def _cost_line(step: Step) -> str:
 def _lines(work: LoopNest | Statement, arrays: dict[str, Array], depth: int) -> list[str]:
     indent = "  " * depth
     if isinstance(work, Statement):
-        return [f"{indent}{_statement_line(work, arrays)}"]
+        return [f"{indent}{statement_line(work, arrays)}"]
     inner = [line for one in work.body for line in _lines(one, arrays, depth + 1)]
-    return [f"{indent}{_loop_line(work)}", *inner]
+    return [f"{indent}{loop_line(work)}", *inner]
 
 
-def _loop_line(loop: LoopNest) -> str:
+def loop_line(loop: LoopNest) -> str:
+    """`loop over 1000`"""
     blocks = f", in blocks of {loop.block}" if loop.block else ""
     return LOOPS[loop.kind].format(count=loop.trip_count) + blocks
 
 
-def _statement_line(statement: Statement, arrays: dict[str, Array]) -> str:
+def statement_line(statement: Statement, arrays: dict[str, Array]) -> str:
+    """`store array h (float64[3]): an output  # model.py:5`"""
     verb = VERBS[statement.kind].format(name=statement.operator)
     origin = f"  # {statement.place}" if statement.place else ""
     if not statement.reason:
         return f"{verb}{origin}"
     array = arrays.get(statement.array or "")
-    kept = f"array {array.name} ({_spec(array)})" if array else "a local variable"
+    kept = f"array {array.name} ({spec_of(array)})" if array else "a local variable"
     border = "; border apart" if statement.border_apart else ""
     return f"{verb} {kept}: {statement.reason}{border}{origin}"
 
 
-def _spec(array: Array) -> str:
+def spec_of(array: Array) -> str:
+    """`float64[3, steps]`"""
     return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
 
 
@@ -77,18 +81,19 @@ def _host_lines(account: Account) -> Iterator[str]:
 def _memory_lines(account: Account) -> Iterator[str]:
     own = [one for one in account.scratch if not one.lies_in]
     if account.scratch:
-        yield f"  scratch: {_bytes(sum(one.nbytes for one in own))} in {numbered(len(own), 'array')}"
+        yield f"  scratch: {in_bytes(sum(one.nbytes for one in own))} in {numbered(len(own), 'array')}"
     for one in account.arrays:
         if one.lies_in:
-            yield f"    {one.name} ({_spec(one)}) lies in {one.lies_in} while that is not in use"
+            yield f"    {one.name} ({spec_of(one)}) lies in {one.lies_in} while that is not in use"
     for one in account.arrays:
         if one.holds:
             first, *others = one.holds
             values = ", then of ".join((first, *others))
-            yield f"    {one.name} ({_spec(one)}) holds the results of {values}"
+            yield f"    {one.name} ({spec_of(one)}) holds the results of {values}"
 
 
-def _bytes(number: float) -> str:
+def in_bytes(number: float) -> str:
+    """`12.3 kB`"""
     return _scaled(number, (" B", " kB", " MB", " GB"))
 
 

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from .. import ir
 from ..nests.plan import Plan
 from ..nests.stages import Stage
+from ..nests.tree import LoopTree
 from .indices import Arrays
 from .local_names import with_plain_names
 from .write import Writer
 
 
-def write_program(plan: Plan, width: Callable[[ir.Expr], int]) -> ir.Program:
+def write_program(
+    plan: Plan,
+    width: Callable[[ir.Expr], int],
+    writer: Callable[..., Writer] = Writer,
+    further: tuple[ir.Buffer, ...] = (),
+) -> ir.Program:
     """The program in the loop IR, with a kernel for each stage.
 
     Args:
         width: how long an expression is where people read it: parts of long ones get names.
+        writer: what writes a function, of these arguments: as the class `Writer`.
+        further: scratch that it fills besides that of the plan.
     """
     inputs, filled = (tuple(plan.buffers[node] for node in some) for some in (plan.inputs, plan.filled))
     allocation, buffers = plan.allocation, plan.buffers
@@ -24,11 +33,16 @@ def write_program(plan: Plan, width: Callable[[ir.Expr], int]) -> ir.Program:
     loans = tuple(
         ir.Loan(buffers[node], buffers[one.owner], one.offset) for node, one in allocation.loans.items()
     )
-    kernels = tuple(_kernel(stage, plan, width) for stage in plan.stages)
+    counts = filled[len(filled) - bool(plan.counts) :]
+    filled = (*filled[: len(filled) - len(counts)], *further, *counts)
+    writing = partial(writer, width=width)
+    kernels = tuple(_kernel(stage, plan, (*inputs, *filled), writing) for stage in plan.stages)
     return ir.Program(inputs, filled, kernels, loans, growing)
 
 
-def _kernel(stage: Stage, plan: Plan, width: Callable[[ir.Expr], int]) -> ir.Kernel:
+def _kernel(
+    stage: Stage, plan: Plan, buffers: Sequence[ir.Buffer], writer: Callable[[LoopTree, Arrays], Writer]
+) -> ir.Kernel:
     rooms = {symbol: plan.buffers[node] for node, symbol in reversed(plan.allocation.growing.items())}
     growing = {symbol: rooms[symbol] for symbol in plan.counts}
     needed = plan.buffers[plan.filled[-1]] if plan.counts else None
@@ -40,13 +54,12 @@ def _kernel(stage: Stage, plan: Plan, width: Callable[[ir.Expr], int]) -> ir.Ker
         needed=needed,
         host_calls=plan.host_calls,
     )
-    writer = Writer(plan.tree, arrays, width)
-    body = writer.write(stage.items, stage.shared is not None)
-    prologue = tuple(writer.prologue)
+    written = writer(plan.tree, arrays)
+    body = written.write(stage.items, stage.shared is not None)
+    prologue = tuple(written.prologue)
     body = with_plain_names(body, (*prologue, *arrays.numbers), arrays.pool)
     used = ir.buffers((*prologue, *body))
-    buffers = dict.fromkeys(plan.buffers[node] for node in (*plan.inputs, *plan.filled))
     bounds = ir.PART if stage.shared else ()
-    parameters = (*(one for one in buffers if one in used), *arrays.numbers, *bounds)
+    parameters = (*(one for one in dict.fromkeys(buffers) if one in used), *arrays.numbers, *bounds)
     function = ir.Function("kernel", parameters, prologue, body)
     return ir.Kernel(function, tuple(arrays.numbers.values()), plan.sharing(stage, used))

@@ -61,11 +61,14 @@ class Writer(LibraryWriter):
                 if expression is not None and not isinstance(expression, Index | Quotient):
                     self.count_uses(expression, counted)
         for item in items:
-            if isinstance(item, Loop):
-                self._write_loop(item, scope)
-            else:
-                self._write_root(item, scope)
+            self._write_item(item, scope)
         self._uses = uses_outside
+
+    def _write_item(self, item: Item, scope: Scope) -> None:
+        if isinstance(item, Loop):
+            self._write_loop(item, scope)
+        else:
+            self._write_root(item, scope)
 
     def _bind(self, root: Root) -> None:
         for axis, loop in root.bound.items():

@@ -117,19 +117,22 @@ def pull_back(
     cotangents: Sequence[Tensor | None],
     create_graph: bool = True,
     retain_graph: bool | None = None,
+    behind: Sequence[Any] | None = None,
 ) -> tuple[Tensor | None, ...]:
-    """The gradient of each input; None where the outputs do not depend on it."""
+    """The gradient of each input; None where the outputs do not depend on it.
+
+    `behind` are the nodes and leaves behind the outputs, if they are known.
+    """
     recorded = [(output, one) for output, one in zip(outputs, cotangents) if output.requires_grad]
     if not recorded or not inputs:
         return (None,) * len(inputs)
-    return grad(
-        [output for output, _ in recorded],
-        list(inputs),
-        [one for _, one in recorded],
-        retain_graph=retain_graph,
-        create_graph=create_graph,
-        allow_unused=True,
+    roots, started = _roots(
+        tuple(output for output, _ in recorded), tuple(one for _, one in recorded), create_graph
     )
+    targets = _input_edges(inputs)
+    one_pass = Pass(create_graph, create_graph if retain_graph is None else retain_graph, targets)
+    one_pass.run(roots, started, behind)
+    return tuple(_found(one_pass, edge, position, True) for position, edge in enumerate(targets))
 
 
 def _batched_grad(
@@ -210,7 +213,7 @@ def _cotangent(output: Tensor, cotangent: Any, position: int) -> Tensor:
             f"Mismatch in shape: grad_output[{position}] has a shape of {cotangent.shape} and "
             f"output[{position}] has a shape of {output.shape}."
         )
-    return cotangent.to(output.dtype)
+    return cotangent if cotangent._value.dtype == output._value.dtype else cotangent.to(output.dtype)
 
 
 def _one(output: Tensor) -> Tensor:
@@ -219,7 +222,7 @@ def _one(output: Tensor) -> Tensor:
     return ones_like(output) if isinstance(value, Node) else make(np.ones(value.shape, value.dtype))
 
 
-def _input_edges(inputs: tuple[Tensor, ...]) -> list[Edge]:
+def _input_edges(inputs: Sequence[Tensor]) -> list[Edge]:
     edges = []
     for variable in inputs:
         edge = edge_of(variable)

@@ -36,7 +36,9 @@ class _WithRule(HasParts):
     parts: ClassVar[tuple[str, ...]] = ("function", "_rule")
     _rule: Any = None
 
-    def __init__(self, function: Function, nondiff_argnums: int | Sequence[int] = ()) -> None:
+    def __init__(
+        self, function: Function, nondiff_argnums: int | Sequence[int] = (), vectorized: bool = False
+    ) -> None:
         if not callable(function):
             raise ArgumentError(
                 f"{type(self).__name__}: expected a function, found {type(function).__name__} {function!r}."
@@ -48,6 +50,7 @@ class _WithRule(HasParts):
         self.function = function
         self.original: Any = self
         """Itself, also of a copy that a trace makes of it."""
+        self.vectorized = vectorized
         single = isinstance(nondiff_argnums, int)
         self.nondiff_argnums: tuple[int, ...] = (nondiff_argnums,) if single else tuple(nondiff_argnums)  # type: ignore
         self._name = getattr(function, "__name__", type(function).__name__)
@@ -76,7 +79,17 @@ class _WithRule(HasParts):
             found: RuledCall = self.original._call(args)
             return found
 
-        return RuledCall(self.original, self._name, tuple(given), run, forward, pull, outside, tuple(fixed))
+        return RuledCall(
+            self.original,
+            self._name,
+            tuple(given),
+            run,
+            forward,
+            pull,
+            outside,
+            tuple(fixed),
+            vectorized=self.vectorized,
+        )
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments in the order of the parameters, with defaults.
@@ -137,6 +150,9 @@ class custom_vjp(_WithRule):
         function: takes arrays, Tensors, numbers, or nested containers of them, by position.
         nondiff_argnums: positions of arguments that have no gradient; `backward` gets them in front of the
             residuals.
+        vectorized: whether the three functions take batches: given all arrays with one more dimension in
+            front, they give that of all. Compiled code that calls them in Python then does so once for all
+            steps of a loop in which no step depends on another, as under `vmap`.
 
     Raises:
         ArgumentError: it is called before it has a rule. GradientError: it uses, from outside of its
@@ -151,8 +167,10 @@ class custom_vjp(_WithRule):
         array([0.5, 1. ])
     """
 
-    def __init__(self, function: Function, nondiff_argnums: int | Sequence[int] = ()) -> None:
-        super().__init__(function, nondiff_argnums)
+    def __init__(
+        self, function: Function, nondiff_argnums: int | Sequence[int] = (), vectorized: bool = False
+    ) -> None:
+        super().__init__(function, nondiff_argnums, vectorized)
 
     def defvjp(self, fwd: Function, bwd: Function) -> None:
         """Give the rule: see `custom_vjp`."""
@@ -168,7 +186,9 @@ class custom_vjp(_WithRule):
             return self.function(*_filled(args, places, values))
 
         def with_residuals(*values: Any) -> tuple[Any, Any]:
-            returned = forward(*_filled(args, places, values))
+            returned = forward(*(_filled(args, places, values) if fixed else values))
+            if type(returned) is tuple and len(returned) == 2:
+                return returned
             if not isinstance(returned, tuple | list) or len(returned) != 2:
                 raise ArgumentError(
                     f"{self._name}: forward must return a pair (result, residuals), found "
@@ -192,7 +212,8 @@ class custom_jvp(_WithRule):
     functions that have derivatives.
 
     Args:
-        function, nondiff_argnums: as of `custom_vjp`; the rule gets those arguments in front.
+        function, nondiff_argnums, vectorized: as of `custom_vjp`; the rule gets the arguments without
+            gradient in front.
 
     Raises:
         ArgumentError: it is called before it has a rule.
@@ -325,7 +346,8 @@ class primitive(_WithRule):
     """Decorate a function that is differentiated by rules for its arguments: HIPS autograd's `primitive`.
 
     Outside of traces it is called with plain values, arrays for arrays, so it may be foreign code: compiled
-    by Numba, reached by ctypes, of SciPy. `defvjp` or `defjvp` give the rules.
+    by Numba, reached by ctypes, of SciPy. `defvjp` or `defjvp` give the rules. `vectorized` is as of
+    `custom_vjp`.
 
     Raises:
         GradientError: an argument without a rule is differentiated.
@@ -341,8 +363,8 @@ class primitive(_WithRule):
 
     parts: ClassVar[tuple[str, ...]] = ("function", "_vjps", "_jvps")
 
-    def __init__(self, function: Function) -> None:
-        super().__init__(function)
+    def __init__(self, function: Function, vectorized: bool = False) -> None:
+        super().__init__(function, (), vectorized)
         self._vjps: dict[int, Function | None] = {}
         self._jvps: dict[int, Function | str | None] = {}
 
@@ -357,10 +379,10 @@ class primitive(_WithRule):
 
         def with_residuals(*values: Any) -> tuple[Any, Any]:
             result = run(*values)
-            return result, (result, values)
+            return result, (result, *values)
 
         def pull(residuals: Any, cotangent: Any) -> Sequence[Any]:
-            result, values = residuals
+            result, values = residuals[0], residuals[1:]
             return self._pulled(result, values, cotangent, kwargs, concerned)
 
         def outside() -> RuledCall:
@@ -371,7 +393,16 @@ class primitive(_WithRule):
         missing = frozenset(position for position in range(len(args)) if not self._has_rule(position))
         options = tuple(one for pair in kwargs.items() for one in pair)
         return RuledCall(
-            self.original, self._name, args, run, with_residuals, pull, outside, options, missing
+            self.original,
+            self._name,
+            args,
+            run,
+            with_residuals,
+            pull,
+            outside,
+            options,
+            missing,
+            self.vectorized,
         )
 
     def _has_rule(self, position: int) -> bool:

@@ -11,7 +11,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy import asarray
 
 from ...tracer.errors import OutputError
 from ...tracer.ops.foreign import ForeignFunction, foreign
@@ -20,16 +19,30 @@ from ...tracer.spec import Spec, real_dtype, spec_of
 from ...tracer.trace import current_trace
 from ..functions.structures import spec_of_tensor
 from ..tape.apply import apply
+from ..values.call_text import filling
 from ..values.tensor import Tensor, TorchTensor, make
-from ..values.value_kinds import NumpyTensor
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, number_reader
 
 OfValues = Callable[..., Sequence[Any]]
+OfBatches = Callable[..., Sequence[Any]]
+Settle = Callable[[Sequence[Any]], Sequence[Any]]
 _known: WeakKeyDictionary[Any, dict[Any, ForeignFunction]] = WeakKeyDictionary()
 """By the user's function, and what tells its calls apart, so that a later trace makes the same program."""
 
 
+def as_they_are(results: Sequence[Any]) -> Sequence[Any]:
+    return results
+
+
 def call_python(
-    owner: Any, key: Any, label: str, run: OfValues, operands: Sequence[Tensor], specs: Sequence[Spec]
+    owner: Any,
+    key: Any,
+    label: str,
+    run: OfValues,
+    operands: Sequence[Tensor],
+    specs: Sequence[Spec],
+    settle: Settle = as_they_are,
+    run_batch: OfBatches | None = None,
 ) -> list[Tensor]:
     """The results of `run`, as nodes; those of one precision come from one call.
 
@@ -40,6 +53,8 @@ def call_python(
         label: what its user calls it.
         run: gives arrays and numbers of these specs for the operands' values, which are its own to keep.
         operands: Tensors, or what stands for them in a trace.
+        settle: makes of what `run` has given, where that does not fit, what does.
+        run_batch: the same of arrays with one more dimension in front, whose extent is its first argument.
     """
     given = [apply(pairs_of, one) if _is_complex(spec_of_tensor(one)) else one for one in operands]
     found: dict[int, Tensor] = {}
@@ -50,7 +65,9 @@ def call_python(
         identity = (key, tuple(spec_of_tensor(one) for one in operands), tuple(specs), dtype)
         if identity not in called:
             readers = list(map(reader_of, operands))
-            called[identity] = ForeignFunction(label, _joined(label, run, readers, specs, places))
+            fill = _filling(label, run, settle, readers, specs, places)
+            fill_batch = _filling_batches(label, run_batch, operands, specs, places) if run_batch else None
+            called[identity] = ForeignFunction(label, fill, fill_batch=fill_batch)
         if len(places) == 1:
             spec = Spec(shapes[0], dtype)
             found[places[0]] = apply(foreign, *given, function=called[identity], spec=spec)
@@ -85,45 +102,103 @@ def reader_of(operand: Tensor) -> Reader:
     example = make(np.zeros(shape, spec.dtype), kind)
     as_plain = example._as_plain if isinstance(example, NumpyTensor) else partial(make, kind=kind)
 
+    if not shape and kind in (PythonNumber, NumpyScalar) and not _is_complex(spec):
+        return number_reader(kind, spec.dtype)
+    in_reals = _in_reals(spec).shape
+
     def read(memory: np.ndarray) -> Any:
-        array = memory.reshape(_in_reals(spec).shape)  # of numbers, code may pass arrays of one
-        array = of_pairs.evaluate(array) if _is_complex(spec) else array
-        if shape or kind is TorchTensor:
-            array = array.copy()
-            array.flags.writeable = False
+        array = memory if memory.shape == in_reals else memory.reshape(in_reals)  # of a number, one of one
+        array = (of_pairs.evaluate(array) if _is_complex(spec) else array).copy()
+        array.setflags(write=False)
         return as_plain(array)
 
-    def read_number(memory: np.ndarray) -> Any:
-        return as_plain(memory if memory.shape == () else memory.reshape(()))
-
-    return read if shape or kind is TorchTensor or _is_complex(spec) else read_number
+    return read
 
 
-def _joined(
-    label: str, run: OfValues, readers: Sequence[Reader], specs: Sequence[Spec], places: Sequence[int]
-) -> Callable[..., np.ndarray]:
-    """The results at some places, as real numbers, one behind the other if they are several."""
+class Form:
+    """What a result must be: numbers of its own types, or an array of its shape and dtype."""
 
-    expected = [Spec(tuple(map(int, one.shape)), one.dtype) for one in specs]
-    forms = [(one.shape, one.dtype) for one in expected]
+    def __init__(self, spec: Spec) -> None:
+        self.spec = Spec(tuple(map(int, spec.shape)), spec.dtype)
+        own = (spec.dtype.type, *((type(spec.dtype.type().item()),) if spec.dtype in _PYTHON else ()))
+        self.numbers: frozenset[type] = frozenset(() if self.spec.shape else own)
 
-    def joined(*memory: np.ndarray) -> np.ndarray:
-        given = [read(one) for read, one in zip(readers, memory)]
-        results = list(map(asarray, Context().run(run, *given)))
-        if [(one.shape, one.dtype) for one in results] != forms:
-            found = ", ".join(str(spec_of(one)) for one in results)
+    def fits(self, value: Any) -> bool:
+        if type(value) is not np.ndarray:
+            return type(value) in self.numbers
+        return bool(value.shape == self.spec.shape and value.dtype == self.spec.dtype)
+
+
+_PYTHON = tuple(np.asarray(one).dtype for one in (False, 0, 0.0, 0j))
+"""The dtypes of Python's numbers."""
+
+
+def _filling(
+    label: str,
+    run: OfValues,
+    settle: Settle,
+    readers: Sequence[Reader],
+    specs: Sequence[Spec],
+    places: Sequence[int],
+) -> Callable[..., None]:
+    """What computes results and writes those at some places, one behind the other, as real numbers."""
+    forms = list(map(Form, specs))
+
+    def settled(results: Sequence[Any]) -> list[np.ndarray]:
+        found = list(map(np.asarray, settle(results)))
+        if not all(form.fits(one) for one, form in zip(found, forms)):
             raise OutputError(
-                f"{label} gave {found}, and {', '.join(map(str, expected))} when it was "
-                "traced for arguments of these shapes. In compiled functions the shapes of results depend on "
-                "those of arguments only."
+                f"{label} gave {', '.join(str(spec_of(one)) for one in found)}, and "
+                f"{', '.join(str(one.spec) for one in forms)} when it was traced for arguments of these "
+                "shapes. In compiled functions the shapes of results depend on those of arguments only."
             )
-        reals = [results[place] for place in places]
-        if is_complex:
-            reals = [pairs_of.evaluate(one) if one.dtype.kind == "c" else one for one in reals]
-        return reals[0] if len(places) == 1 else np.concatenate(reals, None)
+        return found
 
-    is_complex = any(map(_is_complex, specs))
-    return joined
+    def write(out: np.ndarray, results: Sequence[Any]) -> None:
+        chosen = [(results[place], specs[place]) for place in places]
+        reals = [pairs_of.evaluate(np.asarray(one)) if _is_complex(spec) else one for one, spec in chosen]
+        out[...] = reals[0] if len(reals) == 1 else np.concatenate(reals, None)
+
+    is_plain = len(specs) == 1 and not _is_complex(specs[0])
+    return filling(
+        readers,
+        [one.numbers for one in forms],
+        [one.fits for one in forms],
+        run,
+        settled,
+        None if is_plain else write,
+    )
+
+
+def _filling_batches(
+    label: str, run: OfBatches, operands: Sequence[Tensor], specs: Sequence[Spec], places: Sequence[int]
+) -> Callable[..., None]:
+    """What computes results of batches, and writes those at some places, one behind the other in each row."""
+    kinds = [type(one) if type(one) is TorchTensor else NumpyTensor for one in operands]
+    are_complex = [_is_complex(spec_of_tensor(one)) for one in operands]
+
+    def read(memory: np.ndarray, kind: type[Tensor], is_complex: bool) -> Any:
+        array = (of_pairs.evaluate(memory) if is_complex else memory).copy()
+        array.setflags(write=False)
+        return array if kind is NumpyTensor else make(array, kind=kind)
+
+    def fill(*memory: np.ndarray) -> None:
+        out = memory[-1]
+        given = map(read, memory, kinds, are_complex)
+        found = list(map(np.asarray, Context().run(run, len(out), *given)))
+        expected = [Spec((len(out), *map(int, one.shape)), one.dtype) for one in specs]
+        if list(map(spec_of, found)) != expected:
+            raise OutputError(
+                f"{label} is declared to take batches, and gave {', '.join(map(str, map(spec_of, found)))} "
+                f"for a batch of {len(out)}; expected {', '.join(map(str, expected))}. Let it and its rules "
+                "treat the first dimension of all arrays as that of the batch, or leave `vectorized` out."
+            )
+        chosen = [found[place] for place in places]
+        reals = [pairs_of.evaluate(one) if one.dtype.kind == "c" else one for one in chosen]
+        in_rows = [one.reshape(len(out), -1) for one in reals]
+        out[...] = reals[0] if len(reals) == 1 else np.concatenate(in_rows, 1)
+
+    return fill
 
 
 def outside_of_traces(function: Callable[..., Any], *args: Any) -> Any:

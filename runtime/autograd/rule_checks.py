@@ -69,19 +69,19 @@ class _Checked:
         self.atol, self.rtol = atol, rtol
         self._function = function
         self._leaves, self._structure = flatten(args)
-        self._places = [place for place, leaf in enumerate(self._leaves) if _is_floating(leaf)]
+        self._places = [place for place, leaf in enumerate(self._leaves) if is_floating(leaf)]
         if not self._places:
             raise ArgumentError(
                 f"check_rules: no argument of {self.name} is floating; there is nothing to check."
             )
         for place in self._places:
-            if np.asarray(_numbers(self._leaves[place])).dtype not in (np.float64, np.complex128):
+            if np.asarray(numbers(self._leaves[place])).dtype not in (np.float64, np.complex128):
                 raise ArgumentError(
                     f"check_rules: an argument of {self.name} is not float64 or complex128, whose digits "
                     "differences need."
                 )
         self.point = [_copied(self._leaves[place]) for place in self._places]
-        self.before = [np.array(_numbers(one)) for one in self.point]
+        self.before = [np.array(numbers(one)) for one in self.point]
 
     def __call__(self, *point: Any) -> list[Any]:
         """The floating leaves of the result."""
@@ -89,7 +89,7 @@ class _Checked:
         for place, value in zip(self._places, point):
             leaves[place] = value
         result = flatten(self._function(*unflatten(self._structure, leaves)))[0]
-        return [leaf for leaf in result if _is_floating(leaf)]
+        return [leaf for leaf in result if is_floating(leaf)]
 
     def all(self, order: int, batching: bool, compile: bool) -> None:
         value = self(*self.point)
@@ -102,9 +102,9 @@ class _Checked:
         pulled = pull(cotangents)
         self.unwritten("the rule")
         for one, argument in zip(pulled, self.point):
-            if np.shape(_numbers(one)) != np.shape(_numbers(argument)):
+            if np.shape(numbers(one)) != np.shape(numbers(argument)):
                 self.fail(
-                    f"a cotangent has shape {np.shape(_numbers(one))}, its argument {np.shape(argument)}"
+                    f"a cotangent has shape {np.shape(numbers(one))}, its argument {np.shape(argument)}"
                 )
         self.same(
             "the cotangents times a direction",
@@ -116,7 +116,7 @@ class _Checked:
             "the cotangents of a sum",
             pull([a + 2.0 * b for a, b in zip(cotangents, others)]),
             "the sum of cotangents",
-            [a + 2.0 * _numbers(b) for a, b in zip(map(_numbers, pulled), pull(others))],
+            [a + 2.0 * numbers(b) for a, b in zip(map(numbers, pulled), pull(others))],
         )
         _, pushed = jvp(self, tuple(self.point), tuple(directions))
         self.same("the tangents", pushed, "differences", self.slope(self, directions))
@@ -134,7 +134,7 @@ class _Checked:
             )
 
     def unwritten(self, who: str) -> None:
-        for now, before in zip(map(_numbers, self.point), self.before):
+        for now, before in zip(map(numbers, self.point), self.before):
             if not np.array_equal(now, before, equal_nan=True):
                 self.fail(f"{who} writes into an argument: {before!r} has become {now!r}")
 
@@ -155,12 +155,14 @@ class _Checked:
         )
 
     def batch(self, cotangents: Sequence[Any]) -> None:
-        points = [[one + 0.01 * number for one in map(_numbers, self.point)] for number in range(3)]
+        points = [[one + 0.01 * number for one in map(numbers, self.point)] for number in range(3)]
         stacked = [np.stack(column) for column in zip(*points)]
         slopes = self.gradient(cotangents)
         rows = [[*self(*point), *slopes(*point)] for point in points]
-        batched = vmap(lambda *point: [*self(*point), *slopes(*point)])(*stacked)
-        expected = [np.stack([_numbers(one) for one in column]) for column in zip(*rows)]
+        mapped = vmap(lambda *point: [*self(*point), *slopes(*point)])
+        takes_batches = getattr(self._function, "vectorized", False)  # in compiled code
+        batched = (compiled(mapped) if takes_batches else mapped)(*stacked)
+        expected = [np.stack([numbers(one) for one in column]) for column in zip(*rows)]
         self.same("values and gradients of a batch", batched, "those of its rows", expected)
 
     def slope(self, function: Function, directions: Sequence[Any]) -> list[Any]:
@@ -169,16 +171,16 @@ class _Checked:
             function(*[_moved(one, sign * STEP * along) for one, along in zip(self.point, directions)])
             for sign in (1.0, -1.0)
         ]
-        return [(_numbers(a) - _numbers(b)) / (2 * STEP) for a, b in zip(*ends)]
+        return [(numbers(a) - numbers(b)) / (2 * STEP) for a, b in zip(*ends)]
 
     def like(self, values: Sequence[Any], seed: int | None = None) -> list[np.ndarray]:
         random = self.random if seed is None else np.random.default_rng(seed)
-        return [_random_like(_numbers(one), random) for one in values]
+        return [_random_like(numbers(one), random) for one in values]
 
     def same(self, what: str, found: Sequence[Any], other: str, expected: Sequence[Any]) -> None:
         if len(found) != len(expected):
             self.fail(f"{what}: {len(found)} values, and {len(expected)} in {other}")
-        for one, two in zip(map(_numbers, found), map(_numbers, expected)):
+        for one, two in zip(map(numbers, found), map(numbers, expected)):
             bound = self.atol + self.rtol * float(np.max(np.abs(two), initial=0.0))
             if np.shape(one) != np.shape(two) or not np.allclose(
                 one, two, rtol=0.0, atol=bound, equal_nan=True
@@ -189,7 +191,7 @@ class _Checked:
         raise GradientError(f"check_rules: {self.name}: {text}.")
 
 
-def _is_floating(leaf: Any) -> bool:
+def is_floating(leaf: Any) -> bool:
     dtype = getattr(leaf.payload if isinstance(leaf, Tensor) else leaf, "dtype", None)
     kind = "" if dtype is None else dtype.kind
     return kind in CONTINUOUS if kind else isinstance(leaf, float | complex)
@@ -202,7 +204,7 @@ def _random_like(numbers: np.ndarray, random: np.random.Generator) -> np.ndarray
     return real + 1j * random.standard_normal(shape) if np.iscomplexobj(numbers) else real
 
 
-def _numbers(value: Any) -> Any:
+def numbers(value: Any) -> Any:
     return value.detach().numpy() if type(value).__name__ == "TorchTensor" else np.asarray(value)
 
 
@@ -217,9 +219,9 @@ def _copied(value: Any) -> Any:
 
 
 def _moved(value: Any, by: Any) -> Any:
-    return value + by if np.shape(_numbers(value)) else type(value)(_numbers(value) + by)
+    return value + by if np.shape(numbers(value)) else type(value)(numbers(value) + by)
 
 
 def _product(one: Sequence[Any], other: Sequence[Any]) -> np.ndarray:
     """That of all parts."""
-    return np.asarray(sum(float(np.vdot(_numbers(a), b).real) for a, b in zip(one, other)))
+    return np.asarray(sum(float(np.vdot(numbers(a), b).real) for a, b in zip(one, other)))

@@ -38,6 +38,7 @@ class RuledCall:
         outside: the same call of the functions as they are outside of traces.
         fixed: what else the functions are given, arguments without gradient and options.
         missing: the positions of the arguments that the rule does not speak of.
+        vectorized: whether the functions take arrays with one more dimension in front for those of one call.
     """
 
     owner: Any
@@ -49,6 +50,7 @@ class RuledCall:
     outside: Callable[[], RuledCall]
     fixed: tuple[Any, ...] = ()
     missing: frozenset[int] = frozenset()
+    vectorized: bool = False
 
     def missing_leaves(self, structure: Any) -> set[int]:
         """The leaves of those arguments."""

@@ -7,10 +7,11 @@ the function or the rule, Python calls as it is outside of the trace.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,13 @@ from ...tracer.errors import OutputError
 from ...tracer.graph import Graph, constant, make_input
 from ...tracer.ops.control import Body, Rule
 from ...tracer.origin import current_origin
-from ...tracer.spec import spec_of
+from ...tracer.spec import Spec, spec_of
 from ...tracer.trace import current_trace
 from ..functions.structures import spec_of_tensor, structured
 from ..tape.apply import of_kind, standing_for
 from ..tape.bodies import BodyInput, TracedBody, trace_body
 from ..tape.ruled import apply_ruled
+from ..values.call_text import pulling, repeating
 from ..values.flatten import flatten, unflatten
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import kind_of_value
@@ -146,16 +148,17 @@ class TracedCall:
         except Exception as error:
             raise error from reason
 
-        def run(*values: Any) -> list[Any]:
+        def of_leaves(*values: Any) -> Sequence[Any]:
             return sample.again(*called(values))
 
         made = call_python(
             self.call.owner,
             ("forward", sample.form, self.structure, kinds, self._fixed()),
             self.call.name,
-            run,
+            sample.repeating(forward, len(tensors)) if is_flat else of_leaves,
             tensors,
             [spec_of(np.asarray(one)) for one in sample.values(sample.form)],
+            run_batch=(lambda count, *values: of_leaves(*values)) if self.call.vectorized else None,
         )
         kinded = [of_kind(one, kind) for one, kind in zip(made, sample.kinds)]
         return sample.restored(kinded, self._with(tensors))
@@ -214,20 +217,37 @@ class TracedCall:
         operands = [leaf for leaf in given if isinstance(leaf, Tensor)]
         kinds = [type(one) for one in operands]
         wanted = [place for place in self.places if is_continuous(self.leaves[place])]
-        outside = self.call.outside()
         specs = [spec_of_tensor(self.leaves[place]) for place in wanted]
+        every = [spec_of_tensor(leaf) if isinstance(leaf, Tensor) else None for leaf in self.leaves]
+        outside = self.call.outside()
+        zeros = {place: np.zeros(_extents(spec), spec.dtype) for place, spec in zip(wanted, specs)}
 
-        def run(*given_values: Any) -> list[Any]:
-            waiting = iter(given_values)
-            values = [next(waiting) if isinstance(leaf, Tensor) else leaf for leaf in given]
-            found = self._pulled(
-                outside, values[: len(residuals)], list(map(standing_for, values[len(residuals) :]))
-            )
+        first = sum(isinstance(leaf, Tensor) for leaf in residuals)
+        put_some = _putting(self._residual_structure, residuals)
+        put_others = _putting(self.returned.structure, _with_none(cotangents, self.returned.present))
+
+        def settled(found: Any) -> list[Any]:
+            fit = fitted(outside, found, self.structure, every)
             return [
-                np.zeros(tuple(map(int, spec.shape)), spec.dtype) if one is None else _array(self.call, one)
-                for one, spec in zip((found[place] for place in wanted), specs)
+                zeros[place] if one is None else _array(outside, one)
+                for place, one in ((place, fit[place]) for place in wanted)
             ]
 
+        def settle(chosen: Sequence[Any]) -> list[Any]:
+            found = dict(zip(wanted, chosen))
+            leaves = [found.get(place) for place in range(len(self.leaves))]
+            return settled(tuple(unflatten(self.structure, leaves)))
+
+        run = pulling(
+            outside.backward,
+            first,
+            len(operands),
+            put_some,
+            put_others,
+            self.structure.num_children if _is_flat(self.structure) else None,
+            zeros,
+            settled,
+        )
         try:
             outside_of_traces(run, *map(sample_of, operands))
         except Exception as error:
@@ -235,8 +255,22 @@ class TracedCall:
         fixed = self._fixed(*(leaf for leaf in self._residuals if not isinstance(leaf, _Place)))
         key = ("rule", self._residual_structure, self.structure, tuple(kinds), fixed)
         label = f"{self.call.name}_rule"
+
+        def of_batch(count: int, *values: Any) -> list[Any]:
+            own = {place: spec.with_shape((count, *_extents(spec))) for place, spec in zip(wanted, specs)}
+            found = outside.backward(_put(put_some, values[:first]), _put(put_others, values[first:]))
+            fit = fitted(outside, found, self.structure, [own.get(n) for n in range(len(self.leaves))])
+            return [
+                np.zeros(own[place].shape, own[place].dtype) if one is None else _array(outside, one)
+                for place, one in ((place, fit[place]) for place in wanted)
+            ]
+
+        made = call_python(
+            self.call.owner, key, label, run, operands, specs, settle,
+            of_batch if self.call.vectorized else None,
+        )  # fmt: skip
         gradients: list[Tensor | None] = [None] * len(self.leaves)
-        for place, one in zip(wanted, call_python(self.call.owner, key, label, run, operands, specs)):
+        for place, one in zip(wanted, made):
             gradients[place] = one
         return gradients
 
@@ -265,6 +299,39 @@ class TracedCall:
             own,
             tuple((number, place) for number, place in enumerate(self.places) if place in missing),
         )
+
+
+def _extents(spec: Spec) -> tuple[int, ...]:
+    return tuple(map(int, spec.shape))
+
+
+def _is_flat(structure: Any) -> bool:
+    """Whether a container has no others inside."""
+    return bool(structure.num_nodes == structure.num_leaves + 1)
+
+
+def _with_none(values: Sequence[Any], present: Sequence[bool]) -> list[Any]:
+    """The values, and None where there is none."""
+    waiting = iter(values)
+    return [next(waiting) if here else None for here in present]
+
+
+def _putting(structure: Any, leaves: Sequence[Any]) -> Callable[[Sequence[Any]], Any] | None:
+    """What puts values into a structure in the places of its Tensors; None if it is one Tensor."""
+    is_plain = structure.num_leaves == 1 == structure.num_nodes
+    is_tuple = structure.type is tuple and _is_flat(structure)
+    if all(isinstance(leaf, Tensor) for leaf in leaves) and (is_plain or is_tuple):
+        return tuple if is_tuple else None
+
+    def put(values: Sequence[Any]) -> Any:
+        waiting = iter(values)
+        return unflatten(structure, [next(waiting) if isinstance(leaf, Tensor) else leaf for leaf in leaves])
+
+    return put
+
+
+def _put(put: Callable[[Sequence[Any]], Any] | None, values: Sequence[Any]) -> Any:
+    return values[0] if put is None else put(values)
 
 
 @contextmanager
@@ -320,12 +387,20 @@ class _Returned:
                 places[id(leaf)] = ("value", place)
         self.form = (self._structure, tuple(sources))
         """Where each leaf is from; what is neither an argument nor a value is the same in all calls."""
-        self._types = _types(result, residuals)
-        self._is_flat = sum(map(len, self._types)) == len(self._leaves)
+        self._types = list(map(type, self._leaves))
+        parts = [result, *(residuals if type(residuals) is tuple else (residuals,))]
+        self._is_flat = len(parts) == len(self._leaves) and all(map(is_, parts, self._leaves))
+        self._has_tuple = type(residuals) is tuple
         self._own = [place for place, source in enumerate(sources) if source == ("value", place)]
         self.kinds = [kind_of_value(self._leaves[place]) for place in self._own]
         self._are_tensors = any(isinstance(self._leaves[place], Tensor) for place in self._own)
         self._known = [(place, *one) for place, one in enumerate(sources) if one and place not in self._own]
+
+    def repeating(self, forward: Callable[..., tuple[Any, Any]], count: int) -> Callable[..., Sequence[Any]]:
+        """What gives the values of a call with so many arguments, as `again` does."""
+        if self._is_flat and not self._are_tensors:
+            return repeating(forward, count, self._types, self.form[1], self._has_tuple, self.again)
+        return lambda *values: self.again(values, *forward(*values))
 
     def again(self, arguments: Sequence[Any], result: Any, residuals: Any) -> list[Any]:
         """The values of another call, of the same form, as arrays and numbers.
@@ -333,8 +408,8 @@ class _Returned:
         Raises:
             OutputError: its form is another.
         """
-        if self._is_flat and _types(result, residuals) == self._types:
-            leaves = (*_parts(result), *_parts(residuals))
+        leaves, structure = flatten((result, residuals))
+        if structure == self._structure and list(map(type, leaves)) == self._types:
             for place, kind, number in self._known:
                 if leaves[place] is not (arguments if kind == "argument" else leaves)[number]:
                     break
@@ -377,15 +452,6 @@ def _array(call: RuledCall, leaf: Any) -> Any:
     if leaf.requires_grad:
         refuse_outside(call)
     return leaf.payload
-
-
-def _parts(value: Any) -> tuple[Any, ...]:
-    return value if type(value) is tuple else (value,)
-
-
-def _types(result: Any, residuals: Any) -> tuple[tuple[type, ...], tuple[type, ...]]:
-    """Those of the leaves, if there are no containers but two tuples."""
-    return tuple(map(type, _parts(result))), tuple(map(type, _parts(residuals)))
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,13 @@ from ...tracer.graph import Node
 from ...tracer.origin import at_caller
 from ...tracer.spec import SUPPORTED
 from ...tracer.trace import Stream, current_trace, is_tracing
+from ..values.call_text import drawing_of
 from ..values.differentiated import are_any_differentiated
 from ..values.flatten import flatten, unflatten
 from ..values.modes import is_recording
 from ..values.refusals import number_refused
 from ..values.tensor import Tensor, make
-from ..values.value_kinds import NumpyTensor, kind_of_value, tensors_among
+from ..values.value_kinds import NumpyScalar, NumpyTensor, kind_of_value, number_reader, tensors_among
 from .traced_draws import form_of
 
 RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
@@ -202,14 +203,16 @@ def drawing(method: Callable[..., Any], of: Any = None) -> Callable[..., Any]:
                 f"know. {REMEDY}."
             )
         if in_order:
-            drawn, value = order.draw(call, noted, call.operands(), method.__name__, call.key)
+            drawn, value = order.draw(call.quick, noted, call.operands(), method.__name__, call.key)
         else:
             value = call() if call.is_plain else method(*arguments, **options)
             if not (is_known and call.is_plain and _is_numbers(value)):
                 return value  # the stream has moved unnoticed
             trace.streams.setdefault(noted, before)
             values = [value]
-            drawn = trace.capture_drawn(lambda: np.asarray(values.pop() if values else call()), noted)
+            drawn = trace.capture_drawn(
+                lambda: np.asarray(values.pop() if values else call()), noted, call.several
+            )
         noted.behind = noted.get_state()
         return None if call.seeds else make(drawn, kind_of_value(value))
 
@@ -243,6 +246,7 @@ class _Call:
         self._is_positional = is_flat and not options
         places = [place for place, leaf in enumerate(self._leaves) if is_traced and isinstance(leaf, Tensor)]
         self._given = {place: self._leaves[place] for place in places}
+        self._readers = {place: _reader_of(one) for place, one in self._given.items()}
         self.seeds = method.__name__ == "seed"
         fixed = [leaf for place, leaf in enumerate(self._leaves) if place not in self._given]
         self.is_plain = all(map(_is_plain, fixed))
@@ -258,6 +262,19 @@ class _Call:
         owners = id(self._stream), id(getattr(method, "__self__", None))
         kinds = tuple((place, type(one)) for place, one in self._given.items())
         return owners, self._method.__name__, self._structure, kinds, tuple(map(_content_of, self._leaves))
+
+    @property
+    def several(self) -> Callable[[int], np.ndarray] | None:
+        """What draws the numbers of so many such calls at once; None if that may give others."""
+        name = _WITH_SIZE.get(self._method.__name__, self._method.__name__)
+        if not isinstance(self._stream, _OF_NUMPY) or name not in ONE_BY_ONE:
+            return None
+        method = getattr(self._stream, name)
+        arguments, options = unflatten(self._structure, self._leaves)
+        are_numbers = all(isinstance(one, int | float) for one in arguments)
+        if not are_numbers or len(arguments) > ONE_BY_ONE[name] or options:
+            return None
+        return lambda times: method(*arguments, size=times)
 
     def operands(self) -> list[Node]:
         """The values that the draw is given.
@@ -277,21 +294,48 @@ class _Call:
 
     def __call__(self, *arrays: np.ndarray) -> Any:
         leaves = [*self._leaves]
-        for (place, one), array in zip(self._given.items(), arrays):
-            leaves[place] = one._as_plain(array) if isinstance(one, NumpyTensor) else array
-        if self._is_positional:
-            arguments, options = leaves, {}
-        else:
-            arguments, options = unflatten(self._structure, leaves)
+        for (place, read), array in zip(self._readers.items(), arrays):
+            leaves[place] = read(array)
+        arguments, options = unflatten(self._structure, leaves)
         found = self._method(*arguments, **options)
         return np.zeros(()) if self.seeds else found
 
+    @property
+    def quick(self) -> Callable[..., Any]:
+        """The same, found out once where there are no options."""
+        if self.seeds or not self._is_positional:
+            return self
+        return drawing_of(self._method, self._leaves, self._readers)
 
+
+ONE_BY_ONE = {
+    name: count
+    for count, names in enumerate((
+        "random random_sample standard_cauchy standard_exponential standard_normal",
+        "chisquare exponential geometric logseries pareto poisson power rayleigh standard_gamma standard_t "
+        "weibull zipf",
+        "beta binomial f gamma gumbel integers laplace logistic lognormal negative_binomial "
+        "noncentral_chisquare normal randint uniform vonmises wald",
+        "hypergeometric noncentral_f triangular",
+    ))
+    for name in names.split()
+}  # fmt: skip
+"""Methods of NumPy's streams that draw many numbers as so many calls do: how many numbers they take before
+the size."""
+_WITH_SIZE = {"rand": "random_sample", "randn": "standard_normal"}
+_OF_NUMPY = (np.random.Generator, np.random.RandomState)
 _STAND_INS: dict[type, Callable[[Any], Any]] = {
     np.random.Generator: _of_numpy(np.random.Generator),
     np.random.RandomState: _of_numpy(np.random.RandomState),
     random.Random: TracedStream,
 }
+
+
+def _reader_of(tensor: Tensor) -> Callable[[np.ndarray], Any]:
+    """What makes of an array what such a tensor stands for."""
+    if isinstance(tensor, NumpyScalar):
+        return number_reader(type(tensor), tensor.payload.dtype)
+    return tensor._as_plain if isinstance(tensor, NumpyTensor) else lambda array: array
 
 
 def _is_plain(leaf: Any) -> bool:

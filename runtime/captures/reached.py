@@ -56,11 +56,13 @@ class Reached:
         functions: those of the user's.
         namespaces: the global variables of these functions, and of the modules of classes on the way, by
             identity.
+        is_fixed: whether it is the same as long as the variables of these functions are.
     """
 
     def __init__(self, roots: Iterable[Any]) -> None:
         self.functions: dict[FunctionType, None] = {}
         self.namespaces: dict[int, dict[str, Any]] = {}
+        self.is_fixed = True
         self._names: set[str] = set()
         self._reads_all = False
         self._holders: list[Mapping[str, Any]] = []
@@ -75,6 +77,7 @@ class Reached:
                 kind: Any = type(value)
                 if kind not in WITHOUT_CODE and id(value) not in self._seen:
                     self._seen[id(value)] = value
+                    self.is_fixed = self.is_fixed and _is_fixed(value)
                     pending += getattr(self, _way_from(kind))(value)
             pending = self._by_name()
 
@@ -107,6 +110,7 @@ class Reached:
         names = names_of(function.__code__)
         self._names |= names.attributes
         self._reads_all |= names.reads_all
+        self.is_fixed &= not names.reads_all
         for name in names.loaded:
             try:
                 found.append(variables[name])
@@ -121,6 +125,7 @@ class Reached:
         package = function.__globals__.get("__package__")
         names = [full for name in imports(function.__code__) for full in (name, f"{package}.{name}")]
         found = [sys.modules[name] for name in names if name in sys.modules and not is_opaque(name)]
+        self.is_fixed &= not names
         for module in found:
             self._names.update(function.__code__.co_names)
             self.namespaces[id(vars(module))] = vars(module)
@@ -190,3 +195,26 @@ def _elements(value: Any) -> list[Any]:
     elements = tuple(value) if isinstance(value, set) else value  # which may lose some on the way
     found = chain(islice(elements, LARGEST), islice(values, LARGEST))
     return [one for one in found if type(one) not in WITHOUT_CODE]
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether what an object leads to stays the same, but for a function's variables."""
+    kind: Any = type(value)
+    way = _way_from(kind)
+    if way == "_from_function":
+        return not value.__dict__
+    if way in ("_from_class", "_from_module"):
+        return is_opaque(value.__name__ if isinstance(value, ModuleType) else value.__module__)
+    if type(value) is BuiltinFunctionType:
+        return value.__self__ is None or type(value.__self__) is ModuleType
+    return type(value) is tuple or (way == "_from_wrapper" and wrapped_by(value) is None)
+
+
+def is_without_code(value: Any) -> bool:
+    """Whether a value holds numbers and arrays alone, perhaps in lists, tuples and dicts."""
+    kind = type(value)
+    if kind in WITHOUT_CODE:
+        return True
+    if kind is dict:
+        return all(map(is_without_code, value.values()))
+    return kind in (list, tuple) and len(value) <= LARGEST and all(map(is_without_code, value))

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import cached_property
 from types import MethodType
 from typing import Any, NamedTuple, cast, overload
 
 from ...codegen.options import DEFAULT_OPTIONS, Options
-from ...tracer.errors import ArgumentError
+from ...tracer.errors import ArgumentError, GradientError
 from ...tracer.trace import innermost
+from ..tape.anomaly import listeners
 from ..tracing.signature import Signature
 from ..values import dtypes
+from ..values.modes import enable_grad
+from ..values.nodes import GradNode
 from . import ahead, pickling
 from .dispatcher import Dispatcher
-from .inspection import Inspection, Known
+from .inspection import Inspection, Known, asking_for_gradients
 from .paired import Paired
 from .paths import Paths
 from .table import STALE
+from .variant import CompiledNode, Variant
+from .watched import WatchedDispatcher
 
 MAX_PATHS = 64
 
@@ -84,6 +91,19 @@ class CompiledFunction(Inspection):
                 return result
         return self._dispatcher.call(args, kwargs)
 
+    @cached_property
+    def _watched(self) -> WatchedDispatcher:
+        """What runs calls in anomaly mode."""
+        signature = Signature(
+            self.__wrapped__, self.name, self.static_argnums, self.static_argnames, self.dynamic
+        )
+        return WatchedDispatcher(
+            self.__wrapped__, self.name, signature, self.options, self.max_paths, CompiledFunction
+        )
+
+    def _call_watched(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._watched.call(args, kwargs)
+
     def warmup(self, /, *args: Any, **kwargs: Any) -> None:
         """Compile for calls with such arguments, without running anything but a trace.
 
@@ -129,6 +149,7 @@ class CompiledFunction(Inspection):
     def cache_clear(self) -> None:
         """Forget all traces and counts. Machine code stays, for whatever has the same source."""
         self._dispatcher.forget()
+        self.__dict__.pop("_watched", None)
 
     # --- inspection ---------------------------------------------------------------------------------------
 
@@ -141,6 +162,20 @@ class CompiledFunction(Inspection):
             return newest
         return self._dispatcher.known_for(args, kwargs)
 
+    def variant_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Variant, Sequence[Any]]:
+        own = self._dispatcher
+        known, call = own.known_for(args, kwargs), own.signature.call(args, kwargs)
+        entry = self._table.entries.get(call.key)
+        for paired in entry.variants if entry is not None else ():
+            if isinstance(paired, Paired):
+                return paired.function.variant_for(*paired.arguments(call.arrays))
+        if not known.is_gradient and not any(one.wrt for one in known.programs):
+            with enable_grad(), suppress(GradientError):  # it may write into an argument that would need one
+                given = asking_for_gradients(args, kwargs)
+                known, call = own.known_for(*given), own.signature.call(*given)
+        is_whole = known.paths is None
+        return known.programs[0] if is_whole else own.variant(known.traced), call.arrays
+
     def _newest_known(self, given: int) -> Known | None:
         """What was traced latest; None where that is nothing, and the function needs no arguments.
 
@@ -151,22 +186,26 @@ class CompiledFunction(Inspection):
             ArgumentError: nothing was traced yet, and there are arguments to choose.
         """
         variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-        own = self._dispatcher
-        parameters, known = own.signature.parameters[given:], own.newest
+        parameters = self._dispatcher.signature.parameters[given:]
         if not parameters:
             return None
-        if isinstance(known, Paths):
-            return Known.of_path(known, known.paths[-1])
-        if isinstance(known, Paired):
-            return known.newest()
+        known = self._latest()
         if known is not None:
-            return Known.of_variant(known)
+            return known
         if any(one.default is one.empty and one.kind not in variadic for one in parameters):
             raise ArgumentError(
                 f"{self.name} has not been called yet, so there is no code to show. Call it before, or pass "
                 f"arguments like those of a call: {self.name}.source(...)."
             )
         return None
+
+    def _latest(self) -> Known | None:
+        known = self._dispatcher.newest
+        if isinstance(known, Paths):
+            return Known.of_path(known, known.paths[-1])
+        if isinstance(known, Paired):
+            return known.newest()
+        return None if known is None else Known.of_variant(known)
 
     # --- methods ------------------------------------------------------------------------------------------
 
@@ -192,6 +231,18 @@ class CompiledFunction(Inspection):
 
     # --- copies and pickles -------------------------------------------------------------------------------
 
+    @property
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "function": self.__wrapped__, "static_argnums": self.static_argnums,
+            "static_argnames": self.static_argnames, "name": self.name, "options": self.options,
+            "dynamic": self.dynamic, "max_paths": self.max_paths,
+        }  # fmt: skip
+
+    def made_anew(self) -> CompiledFunction:
+        """The same function, without what was traced and compiled for this one."""
+        return CompiledFunction(**self._settings, derived=self.derived)
+
     def __copy__(self) -> CompiledFunction:
         return self
 
@@ -200,17 +251,24 @@ class CompiledFunction(Inspection):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """By name or by what it is made of, with its machine code: see `pickling.py`."""
-        settings = {
-            "function": self.__wrapped__, "static_argnums": self.static_argnums,
-            "static_argnames": self.static_argnames, "name": self.name, "options": self.options,
-            "dynamic": self.dynamic, "max_paths": self.max_paths,
-        }  # fmt: skip
-        return pickling.reduced(self, settings)
+        return pickling.reduced(self, self._settings)
 
     def __setstate__(self, state: tuple[dict[str, Any], pickling.Codes]) -> None:
         settings, codes = state
         pickling.keep(codes)
         self.__init__(**settings)  # type: ignore[misc]
+
+
+_call, _backward_to_leaves = CompiledFunction.__call__, CompiledNode.backward_to_leaves
+
+
+def _watch_calls(wanted: bool) -> None:
+    """Let calls and backward passes go the way that looks at what they give, or again the direct one."""
+    CompiledFunction.__call__ = CompiledFunction._call_watched if wanted else _call  # type: ignore[method-assign]
+    CompiledNode.backward_to_leaves = GradNode.backward_to_leaves if wanted else _backward_to_leaves  # type: ignore
+
+
+listeners.append(_watch_calls)
 
 
 class CompiledMethod(Inspection):
@@ -236,6 +294,12 @@ class CompiledMethod(Inspection):
         if not args and not kwargs and (newest := self.__func__._newest_known(1)) is not None:
             return newest
         return self.__func__._known_for((self.__self__, *args), kwargs)
+
+    def variant_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Variant, Sequence[Any]]:
+        return self.__func__.variant_for((self.__self__, *args), kwargs)
+
+    def _latest(self) -> Known | None:
+        return self.__func__._latest()
 
     def transformed(
         self, function: Callable[..., Any], again: Callable[[Any], Any], dynamic: Iterable[int | str]

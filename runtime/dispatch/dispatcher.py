@@ -11,6 +11,7 @@ from ...tracer.errors import ComplexResultError, EagerOnlyError, PullbackError, 
 from ...tracer.forks import before_forks
 from ...tracer.trace import ConstantNeeded, innermost
 from ...tracer.uninterrupted import uninterrupted
+from ..tracing.guards import Deviated
 from ..tracing.signature import Call
 from ..values import dtypes
 from .inspection import Known
@@ -19,7 +20,7 @@ from .paths import Paths
 from .shared import shared_programs
 from .table import STALE
 from .traced_function import TracedFunction
-from .uncompiled import Uncompiled
+from .uncompiled import Uncompiled, run_uncompiled
 from .variant import Variant
 
 
@@ -74,7 +75,10 @@ class Dispatcher(TracedFunction):
                 except ConstantNeeded as needed:
                     missing = needed
                     break
-                result = variant.run_traced(call.arrays)
+                try:
+                    result = variant.run_traced(call.arrays)
+                except Deviated:  # code rounds differently, so that a loop takes another turn
+                    return run_uncompiled(self.function, call, self.name)
                 if result is not STALE:
                     break
             if missing is not None:  # not in the handler: an error has no context

@@ -5,14 +5,15 @@ Nothing here runs the function's kernels; what is not traced yet is traced.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from ...tracer.errors import GradientError
+from ...tracer.errors import EagerOnlyError, GradientError
 from ...tracer.graph import Graph, Node
+from ...tracer.origin import Origin
 from ..tracing.signature import conform, spec_of_leaf
 from ..tracing.tracing import Traced
 from ..values.flatten import flatten, is_container, unflatten
@@ -82,20 +83,80 @@ class Explanation:
         return "\n".join((*self.notes, *map(explain, self.forward), *map(str, self.backward)))
 
 
+class Source(str):
+    """Generated source: text, which a notebook shows highlighted, beside the user's lines.
+
+    Attributes:
+        programs: those whose source it is.
+    """
+
+    programs: tuple[Program, ...]
+    origin: Origin
+
+    @classmethod
+    def of(cls, text: str, known: Known, programs: Iterable[Program]) -> Source:
+        """The source of some of the programs of a call."""
+        made = cls(text)
+        made.programs, made.origin = tuple(dict.fromkeys(programs)), known.traced.graph.origin
+        return made
+
+    def _repr_html_(self) -> str:
+        from ..notebooks.page import page  # not at start
+
+        return page("", self.programs, self.origin)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """In IPython's terminal: the text, not its literal."""
+        printer.text(str(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return str, (str(self),)
+
+
 class Inspection:
     """The methods that a compiled function and a compiled method share."""
 
     def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Known:
         raise NotImplementedError
 
-    def forward_source(self, *args: Any, **kwargs: Any) -> str:
+    def variant_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Variant, Sequence[Any]]:
+        """The whole of the path of a call as one program, or a forward and a backward one, and its leaves.
+
+        The gradient is with respect to all floats, if none is asked for, and there is one.
+        """
+        raise NotImplementedError
+
+    def _latest(self) -> Known | None:
+        """What was traced latest, if anything was."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        """In notebooks: the code that the latest new kind of call has made, beside the user's lines."""
+        from ..notebooks.page import page, place_of  # not at start
+
+        known, origin = self._latest(), place_of(self.__wrapped__)  # type: ignore[attr-defined]
+        if known is None:
+            return page(repr(self), (), origin, "It has not been called yet, so there is no code.")
+        return page(repr(self), _all_generated(known.programs), origin)
+
+    def _latest_source(self) -> Source | None:
+        """The code of the latest new kind of call, with its gradient; None before any."""
+        known = self._latest()
+        if known is None:
+            return None
+        programs = [program for one in known.programs for program in _with_gradient(one, known.is_gradient)]
+        return Source.of(_joined(one.source for one in programs), known, programs)
+
+    def forward_source(self, *args: Any, **kwargs: Any) -> Source:
         """The generated Python that computes the result for such arguments.
 
         Where a gradient is asked for, it also saves what the backward function needs.
         """
-        return _joined(one.forward.source for one in self._known_for(args, kwargs).programs)
+        known = self._known_for(args, kwargs)
+        programs = [one.forward for one in known.programs]
+        return Source.of(_joined(one.source for one in programs), known, programs)
 
-    def backward_source(self, *args: Any, **kwargs: Any) -> str:
+    def backward_source(self, *args: Any, **kwargs: Any) -> Source:
         """The generated Python of the gradient, for such arguments.
 
         With respect to the tensors that require grad; of all floating arrays if none does.
@@ -111,9 +172,10 @@ class Inspection:
                 f"{known.traced.name} has no gradient for ({inputs}): no floating result depends on a "
                 "floating argument in a differentiable way. Pass floating arrays, e.g. with .astype(float)."
             )
-        return _joined(pair.backward.source for pair in reversed(pairs))
+        programs = [pair.backward for pair in reversed(pairs)]
+        return Source.of(_joined(one.source for one in programs), known, programs)
 
-    def source(self, *args: Any, **kwargs: Any) -> str:
+    def source(self, *args: Any, **kwargs: Any) -> Source:
         """The generated Python for such arguments: forward, and backward where there is a gradient.
 
         Without arguments it is the code that the latest new kind of call has made. Where values decide, the
@@ -124,14 +186,14 @@ class Inspection:
         shown = known.programs if known.is_gradient else self._differentiated(known, args, kwargs)
         own = _joined(map(_source, shown))
         if known.paths is None:
-            return own
+            return Source.of(own, known, _all_generated(shown))
         found = [f"# The path of these arguments\n{_commented(known.traced)}\n{own}"]
         for path in known.paths.paths:
             if path.traced is not known.traced:
                 others = [one for one in known.paths.programs(path) if one not in shown]
                 shown = (*shown, *others)
                 found.append(f"# Another path\n{_commented(path.traced)}\n{_joined(map(_source, others))}")
-        return "\n\n".join(found)
+        return Source.of("\n\n".join(found), known, _all_generated(shown))
 
     def c_source(self, *args: Any, **kwargs: Any) -> str:
         """What `source` shows, as one file of C11: serial, with libm, and a CBLAS for products of matrices.
@@ -148,7 +210,7 @@ class Inspection:
 
         known = self._known_for(args, kwargs)
         shown = known.programs if known.is_gradient else self._differentiated(known, args, kwargs)
-        return c_source([program for one in shown for program in _generated(one)])
+        return c_source(_all_generated(shown))
 
     def _differentiated(self, known: Known, args: Any, kwargs: Any) -> tuple[Variant, ...]:
         """The programs with respect to all floats, if they are to none; as they are if no gradient exists."""
@@ -156,7 +218,7 @@ class Inspection:
             return known.programs
         try:
             with enable_grad():
-                return self._known_for(*_asking_for_gradients(args, kwargs)).programs
+                return self._known_for(*asking_for_gradients(args, kwargs)).programs
         except GradientError:  # it writes into an argument that would require one
             return known.programs
 
@@ -206,7 +268,7 @@ class Inspection:
         return found if as_data else str(found)
 
 
-def _asking_for_gradients(
+def asking_for_gradients(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The same arguments, with stand-ins of their kinds that require grad for floating arrays."""
@@ -256,6 +318,25 @@ def _path_lines(known: Known) -> list[str]:
 def _generated(variant: Variant) -> tuple[Program, ...]:
     """The programs of a variant: one, or those of its forward and its backward function."""
     return (variant.pair.forward, variant.pair.backward) if variant.differentiable else (variant.forward,)
+
+
+def _all_generated(variants: Iterable[Variant]) -> list[Program]:
+    return [program for one in variants for program in _generated(one)]
+
+
+def _with_gradient(variant: Variant, is_gradient: bool) -> tuple[Program, ...]:
+    """The programs of a variant; where no gradient was asked for, those with respect to all floats."""
+    from ...codegen.pipeline import build_pair  # not at start
+
+    graph = variant.traced.graph
+    floats = tuple(position for position, node in enumerate(graph.inputs) if node.spec.is_float)
+    if variant.wrt or is_gradient or not floats:
+        return _generated(variant)
+    try:
+        pair = build_pair(graph, floats, variant.options)
+    except (EagerOnlyError, GradientError):  # it has none in code
+        return _generated(variant)
+    return (pair.forward, pair.backward) if any(pair.connected) else _generated(variant)
 
 
 def _source(variant: Variant) -> str:

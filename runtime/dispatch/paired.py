@@ -60,20 +60,20 @@ class Paired(Runs):
     def run(self, leaves: Sequence[Any]) -> Any:
         """The results of a call."""
         if self.readers is None:
-            args, kwargs = self._arguments(leaves)
+            args, kwargs = self.arguments(leaves)
             return _with_whole_results(self.function(*args, **kwargs))
         given = getattr(leaves, "given", leaves)
         return _with_whole_results(self.function(*[read(one) for read, one in zip(self.readers, given)]))
 
     def known(self, leaves: Sequence[Any]) -> Known:
         """What such a call would run."""
-        return self.function._known_for(*self._arguments(leaves))
+        return self.function._known_for(*self.arguments(leaves))
 
     def newest(self) -> Known | None:
         """What the latest call has run."""
         return self.function._newest_known(0)
 
-    def _arguments(self, leaves: Sequence[Any]) -> Any:
+    def arguments(self, leaves: Sequence[Any]) -> Any:
         given = zip(self.are_complex, self.call.leaves_with(leaves))
         return self.call.rebuild([parts_of(leaf) if is_complex else leaf for is_complex, leaf in given])
 

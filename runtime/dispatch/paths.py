@@ -20,7 +20,7 @@ from ..tracing.guards import Deviated
 from ..tracing.signature import Call
 from ..values.differentiated import is_differentiated
 from ..values.tensor import Tensor
-from .prefixes import Prefix, Prefixes
+from .prefixes import Prefix
 from .siblings import Path, Siblings, UnknownPath
 from .table import STALE, Runs
 from .traced_function import TracedFunction
@@ -51,7 +51,7 @@ class Paths(Runs):
         """What the paths draw random numbers from."""
         self.drops_gradients = False
         """Whether some path drops a gradient as PyTorch does, for which a transform is refused."""
-        self._prefixes = Prefixes(function.variant)
+        self._prefixes = function.plans(function.variant)
         self.identities_hold = variant.traced.identities_hold
         first = Path(variant.traced, function.variant, calls)
         first.variant = variant
@@ -64,7 +64,7 @@ class Paths(Runs):
         other.call = None if function is None else call.with_arrays([None] * len(call.arrays))
         other.streams = dict(self.streams)
         other.identities_hold = paths[-1].traced.identities_hold
-        other._prefixes = None if function is None else Prefixes(function.variant)
+        other._prefixes = None if function is None else function.plans(function.variant)
         return other
 
     def is_valid(self) -> bool:
@@ -99,6 +99,9 @@ class Paths(Runs):
     def _run_anew(self, leaves: Sequence[Any], unknown: UnknownPath, known: int) -> Any:
         """Trace the path that begins with the answers found, and run it; `known` paths have been searched."""
         function = self.function
+        if unknown.is_endless:
+            function.warn(_endless(function.name, unknown.guard))
+            return self._run_uncompiled(leaves)
         with before_forks(), function.lock:
             if self.traces != known:  # another thread was quicker, perhaps with this path
                 return self.run(leaves)
@@ -113,13 +116,15 @@ class Paths(Runs):
                 except ConstantNeeded as needed:
                     return function.call_with_constants(self.call.with_arrays(leaves), needed)
                 path = Path(traced, function.variant)
+                if (same := self._alike(path)) is not None:
+                    same.learn(path)
+                    return self._run_whole(same, leaves)
                 paths = self._paths_with(path)
                 start = self._prefixes.plan(paths)
                 try:
                     result = start.run_traced(leaves, path)
                 except Deviated:  # code of a prefix, made anew, gives a float other bits than before
-                    result = path.variant.run_traced(leaves)
-                    path.calls += 1
+                    result = self._run_whole(path, leaves)
                 if result is not STALE:
                     self._enter(path, paths, start)
                     self._stay()
@@ -128,6 +133,15 @@ class Paths(Runs):
         if unknown.guard is not None:
             function.warn(self._too_many(unknown.guard))
         return self._run_uncompiled(leaves)
+
+    def _run_whole(self, path: Path, leaves: Sequence[Any]) -> Any:
+        """The results of the call that was traced, by one program."""
+        try:
+            result = path.variant.run_traced(leaves)
+        except Deviated:  # code rounds differently, so that a loop takes another turn
+            return self._run_uncompiled(leaves)
+        path.calls += 1
+        return result
 
     def _run_uncompiled(self, leaves: Sequence[Any]) -> Any:
         given = getattr(leaves, "given", leaves)  # which it may write into
@@ -155,6 +169,12 @@ class Paths(Runs):
 
     # --- the tree -----------------------------------------------------------------------------------------
 
+    def _alike(self, path: Path) -> Path | None:
+        """The known path that is the same program, for other numbers of turns."""
+        if not path.counts_turns or not self.function.table.holds(self.call, self):
+            return None
+        return next((one for one in self.paths if one.is_alike(path)), None)
+
     def _paths_with(self, path: Path) -> list[Path]:
         """All paths, this one in the place of one with the same answers.
 
@@ -162,9 +182,11 @@ class Paths(Runs):
         """
         if not self.function.table.holds(self.call, self):
             return [path]
-        for former in (one for one in self.paths if one.key == path.key):
-            path.calls += former.calls
-        return [*(one for one in self.paths if one.key != path.key), path]
+        same = [one for one in self.paths if one.key == path.key and one.turns == path.turns]
+        if path.counts_turns:  # where it goes on otherwise after other numbers of turns
+            same = []
+        path.calls += sum(one.calls for one in same)
+        return [*(one for one in self.paths if one not in same), path]
 
     def _enter(self, path: Path, paths: list[Path], start: Prefix | Siblings) -> None:
         self.paths, self.start = paths, start
@@ -214,3 +236,12 @@ class Paths(Runs):
     def programs(self, path: Path) -> list[Variant]:
         """What runs for a path, in order."""
         return self.start.programs(path) if path in self.paths else [path.variant]
+
+
+def _endless(name: str, guard: Guard | None) -> str:
+    place = "" if guard is None else f" at {guard.origin.place}  {guard.origin.text}"
+    return (
+        f"{name} runs uncompiled for a call whose loop{place} takes very many turns in compiled code, which "
+        "rounds otherwise than NumPy. Give the loop a tolerance that rounding cannot miss, or write it as "
+        "pullback.while_loop."
+    )

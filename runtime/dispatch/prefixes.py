@@ -22,13 +22,13 @@ from ...tracer.merge import SharedNodes
 from ...tracer.ops.control import loop_result
 from ...tracer.ops.elementwise import identity, trunc
 from ...tracer.origin import located_at
-from ...tracer.trace import Guard
+from ...tracer.trace import Guard, answers_of
 from ..tracing.guards import Deviated, Guards
 from ..tracing.tracing import Traced
 from ..values.flatten import Results
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import kind_of_value
-from .siblings import Path, Sibling, Siblings, UnknownPath
+from .siblings import Path, Sibling, Siblings, UnknownPath, unknown_path
 from .table import STALE
 from .variant import Variant
 
@@ -50,9 +50,15 @@ class Prefix:
         return [path for after in self.branches.values() for path in after.paths]
 
     @property
-    def _answers(self) -> list[np.ndarray]:
-        """What all of the paths answer before that question."""
-        return [guard.answer for guard in self.variant.traced.guards.guards]
+    def _guards(self) -> tuple[Guard, ...]:
+        """What all of the paths answer alike before that question."""
+        return self.variant.traced.guards.guards
+
+    def _unknown(self, answers: Sequence[np.ndarray], later: UnknownPath) -> UnknownPath:
+        """What is known of a call that has other answers after this question."""
+        before = answers_of(self._guards)
+        after = [*answers, *later.answers] if len(before) == len(self._guards) else []
+        return UnknownPath([*before, *after], later.guard, later.is_endless)
 
     def programs(self, path: Path) -> list[Variant]:
         """What runs for a path, in order."""
@@ -68,8 +74,7 @@ class Prefix:
         try:
             results = self.variant.runner(leaves)
         except Deviated as other:
-            guard = self.variant.traced.guards.guards[other.position]
-            unknown = UnknownPath([*self._answers[: other.position], other.answer], guard)
+            unknown = unknown_path(self._guards, other)
         except Exception:  # the call's own: then the path that is traced raises it again
             unknown = UnknownPath([], None)
         if unknown is not None:
@@ -81,11 +86,11 @@ class Prefix:
             answer = answer._value
         after = self.branches.get(answer.tobytes())
         if after is None:
-            raise UnknownPath([*self._answers, answer], self.question)
+            raise self._unknown([answer], UnknownPath([], self.question))
         try:
             return after.run([*leaves, *live])
         except UnknownPath as later:
-            unknown = UnknownPath([*self._answers, answer, *later.answers], later.guard)
+            unknown = self._unknown([answer], later)
         raise unknown
 
     def run_traced(self, leaves: Sequence[Any], path: Path) -> Any:
@@ -159,6 +164,8 @@ class Prefixes:
     def _merge_anew(self, path: Path) -> _Merged | None:
         traced = path.traced
         if traced.written or traced.drawn or traced.updates or traced.gradient is not None:
+            return None
+        if any(guard.counts is not None for guard in traced.guards.guards):  # which are of this path alone
             return None
         count = len(traced.argument_names)
         arguments = traced.graph.inputs[:count]

@@ -18,6 +18,7 @@ from dataclasses import replace
 from types import FunctionType, MethodType
 from typing import Any
 
+from ...codegen.cost.machine import assumed_machine
 from ..captures.objects import is_instance, wrapped_by
 from ..captures.places import Reading, Source
 from ..tensors.sampling import default_generator
@@ -108,7 +109,8 @@ shared_programs = SharedPrograms()
 def _key(function: TracedFunction, call: Call) -> Any:
     explored = {id(call.leaves[index]) for index in explored_leaves(call)}
     places = tuple(kind_of(one) if id(one) in explored else one for one in call.key)
-    return kind_of(function.function), function.name, function.options, function.max_paths, places
+    what = kind_of(function.function), function.name, function.options, function.max_paths, places
+    return (*what, assumed_machine())
 
 
 def kind_of(value: Any) -> Any:

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.trace import Guard, Stream
+from ...tracer.errors import AnomalyError
+from ...tracer.ops.control import Body
+from ...tracer.trace import ENDLESS_TURNS, Guard, Stream, answers_of
 from ..tracing.guards import Deviated, is_close
 from ..tracing.tracing import Traced
 from .table import STALE
@@ -38,6 +40,7 @@ class Path:
         self.calls = calls
         self.answers = [guard.answer for guard in traced.guards.guards]
         self.key = tuple(answer.tobytes() for answer in self.answers)
+        self.turns = [guard.turns for guard in traced.guards.guards]
         self.lines = [(guard.origin.filename, guard.origin.line) for guard in traced.guards.guards]
 
     @cached_property
@@ -45,6 +48,27 @@ class Path:
         """The whole path as one program."""
         assert self.make_variant is not None
         return self.make_variant(self.traced)
+
+    def is_alike(self, other: Path) -> bool:
+        """Whether another path is the same program, but for the numbers of turns that are known."""
+        mine, theirs = self.traced, other.traced
+        return (
+            self.key == other.key
+            and self.turns == other.turns
+            and mine.is_alike(theirs)
+            and Body(mine.graph).structure == Body(theirs.graph).structure
+        )
+
+    def learn(self, other: Path) -> None:
+        """Take over the numbers of turns that are known of a path that is alike."""
+        for mine, theirs in zip(self.traced.guards.guards, other.traced.guards.guards):
+            if mine.counts is not None and theirs.counts is not None:
+                np.logical_or(mine.counts, theirs.counts, out=mine.counts)
+
+    @property
+    def counts_turns(self) -> bool:
+        """Whether only some numbers of turns are known."""
+        return any(guard.counts is not None for guard in self.traced.guards.guards)
 
     def begins_with(self, answers: Sequence[np.ndarray]) -> bool:
         return self.key[: len(answers)] == tuple(answer.tobytes() for answer in answers)
@@ -56,12 +80,16 @@ class UnknownPath(Exception):
     Attributes:
         answers: to the first questions of the function.
         guard: whose answer was new; None if the call failed before, so that none is known to be.
+        is_endless: whether code seemed to go on for ever.
     """
 
-    def __init__(self, answers: Sequence[np.ndarray], guard: Guard | None) -> None:
+    def __init__(
+        self, answers: Sequence[np.ndarray], guard: Guard | None, is_endless: bool = False
+    ) -> None:
         super().__init__(len(answers))
         self.answers = list(answers)
         self.guard = guard
+        self.is_endless = is_endless
 
 
 @dataclass(eq=False)
@@ -131,6 +159,8 @@ class Siblings:
             return self._search(latest, leaves)
         try:
             result = latest.variant.runner(leaves)
+        except AnomalyError:  # its guards have held
+            raise
         except Exception as raised:  # Deviated, or what the kernel of a wrong path met
             error = raised
         else:
@@ -158,6 +188,8 @@ class Siblings:
             try:
                 result = search.sibling.variant.runner(leaves)
                 break
+            except AnomalyError:
+                raise
             except Exception as raised:
                 search.go_on(raised)
         if search.sibling is None:
@@ -216,21 +248,36 @@ class _Search:
         last = self._tried[-1]
         if isinstance(raised, Deviated):
             self._deviation = raised
-            fork = last.forks[raised.position].branch(raised.answer)
-            self.sibling = None if fork is None else fork.likely
+            if last.guards[raised.position].turns is None:
+                fork = last.forks[raised.position].branch(raised.answer)
+                self.sibling = None if fork is None else fork.likely
+            else:  # a turn that its loop does not know, but perhaps another's
+                fork = last.forks[raised.position]
+                self.sibling = self._untried(one for one in self.siblings.members if fork in one.forks)
         else:  # of a wrong path, or the call's own: then the path that is traced raises it again
             self._deviation = None
-            members = reversed(self.siblings.members)
-            self.sibling = next((one for one in members if one not in self._tried), None)
+            self.sibling = self._untried(self.siblings.members)
         if self.sibling in self._tried:
             self.sibling = None
         if self.sibling is not None:
             self._tried.append(self.sibling)
 
+    def _untried(self, members: Iterable[Sibling]) -> Sibling | None:
+        """The latest that has not run."""
+        return next((one for one in reversed([*members]) if one not in self._tried), None)
+
     def unknown(self) -> UnknownPath:
         """What the call is known to answer to the first questions."""
         if self._deviation is None:
             return UnknownPath([], None)
-        guards, position = self._tried[-1].guards, self._deviation.position
-        answers = [*(guard.answer for guard in guards[:position]), self._deviation.answer]
-        return UnknownPath(answers, guards[position])
+        return unknown_path(self._tried[-1].guards, self._deviation)
+
+
+def unknown_path(guards: Sequence[Guard], deviated: Deviated) -> UnknownPath:
+    """What a call is known to answer that deviates from a path with these guards."""
+    position = deviated.position
+    guard, answers = guards[position], answers_of(guards[: position + 1])
+    if len(answers) > position:
+        answers[position] = deviated.answer
+    is_endless = guard.turns is not None and bool(deviated.answer == ENDLESS_TURNS)
+    return UnknownPath(answers, guard, is_endless)

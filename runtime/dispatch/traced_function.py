@@ -18,6 +18,7 @@ from ...tracer.trace import ConstantNeeded
 from ..captures.randomness import UnnoticedDraw
 from ..tracing.signature import ALL, Call, Signature, described
 from ..tracing.tracing import Traced, trace_call
+from .prefixes import Prefixes
 from .table import Entry, Runs, Table
 from .variant import Counters, Variant
 
@@ -38,6 +39,11 @@ class TracedFunction:
         max_paths: how many paths are compiled for one kind of arguments.
         compile: makes a compiled function, as which a gradient is differentiated again.
     """
+
+    variants = Variant
+    """What gives a trace its programs ..."""
+    plans = Prefixes
+    """... and what plans those of several paths."""
 
     def __init__(
         self,
@@ -127,7 +133,7 @@ class TracedFunction:
             EagerOnlyError: backward would draw again; what the trace has drawn is put back.
         """
         try:
-            return Variant(traced, self.options, self.counters, self.compile)
+            return self.variants(traced, self.options, self.counters, self.compile)
         except EagerOnlyError:
             traced.put_back()
             raise

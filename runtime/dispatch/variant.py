@@ -13,8 +13,10 @@ import numpy as np
 
 from ...codegen.options import Options
 from ...tracer.collection import paused_collection
+from ...tracer.effects import held_back
 from ...tracer.errors import GradientError, MutationError
 from ...tracer.forks import before_forks, new_lock
+from ...tracer.graph import Graph
 from ...tracer.interpret import evaluate_graph
 from ...tracer.ops.movement import reshape
 from ...tracer.trace import innermost
@@ -238,7 +240,14 @@ class Variant(Runs):
         forward, guards = self._compiled(self.forward), self.traced.guards
         if not guards:
             return forward
+        from ...codegen.drawn_once import has_effects  # not at start
+
         first = self.traced.first_guard
+
+        def run_held_back(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
+            # Where it fails on a path that may be a wrong one, that of the call is run, or traced and run.
+            with held_back(*([] if guards.expected is None else [Exception])):
+                return run_checked(arrays)
 
         def run_checked(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
             produced = forward(arrays)
@@ -247,7 +256,7 @@ class Variant(Runs):
                 guards.check(produced[first : first + len(guards.outputs)])
             return produced
 
-        return run_checked
+        return run_held_back if has_effects(self.traced.graph) else run_checked
 
     def _core(self) -> Runner:
         """Without gradients."""
@@ -328,6 +337,16 @@ class Variant(Runs):
         fields = {"__slots__": (), "variant": self, "outputs": len(self.traced.results.leaves)}
         return type(f"Compiled{title}Backward", (CompiledNode,), fields)
 
+    @property
+    def joint(self) -> tuple[Graph, slice]:
+        """The gradient as the rules write it, of inputs and cotangents, and which outputs are gradients."""
+        from ...codegen.pipeline import build_joint  # not at start
+
+        if self.traced.gradient is not None:
+            return self.traced.gradient.graph, slice(None)
+        graph = self.traced.graph
+        return build_joint(graph, self.wrt).graph, slice(len(graph.outputs), None)
+
     @cached_property
     def gives_fresh(self) -> bool:
         """Whether no two gradients may share their memory."""
@@ -341,6 +360,12 @@ class Variant(Runs):
         count = len(self.traced.graph.outputs)
         given = self.pair.backward_inputs
         return tuple((kind, index + count if kind == "residual" else index) for kind, index in given)
+
+    def backward_arrays(self, arrays: Sequence[ndarray], produced: Sequence[ndarray]) -> list[ndarray]:
+        """The inputs of the backward function, given those and the outputs of the forward one."""
+        sources = self.backward_inputs
+        given = [arrays[index] if kind == "input" else produced[index] for kind, index in sources]
+        return [*given, *(np.ones_like(produced[position]) for position in self.pair.cotangent_outputs)]
 
     # --- derivatives of the gradient ----------------------------------------------------------------------
 
@@ -381,15 +406,20 @@ def _form(kind: type[Tensor]) -> str:
     return "{}[()]" if kind is NumpyScalar else "{}"
 
 
-def check_guards(traced: Traced, leaves: Sequence[Any]) -> None:
-    """Raise Deviated if a call takes another path; found out by NumPy, nothing is compiled."""
+def inputs_of(traced: Traced, leaves: Sequence[Any]) -> list[ndarray]:
+    """The inputs of the graph for a call; random numbers are drawn."""
     read = traced.reading.read
     values = (read() if read is not None else None) or ()
     of_sources = [(values[index], traced.reading.sources[index].is_complex) for index in traced.sources]
     extra = [parts_of(value) if is_complex else value for value, is_complex in of_sources]
     drawn = [one for draw in traced.drawn for one in draw()]
+    return [payload(leaf) for leaf in (*leaves, *extra, *traced.constants, *drawn)]
+
+
+def check_guards(traced: Traced, leaves: Sequence[Any]) -> None:
+    """Raise Deviated if a call takes another path; found out by NumPy, nothing is compiled."""
     graph = traced.graph.with_outputs(traced.guards.outputs)
-    arrays = [payload(leaf) for leaf in (*leaves, *extra, *traced.constants, *drawn)]
+    arrays = inputs_of(traced, leaves)
     with np.errstate(all="ignore"):
         found = evaluate_graph(graph, arrays)
     traced.guards.check_closely([np.asarray(one) for one in found])
@@ -458,6 +488,23 @@ class CompiledNode(GradNode):
             return gradients
         waiting = iter(gradients)
         return [next(waiting) if one else None for one in connected]
+
+    def explain_anomaly(self, cotangents: list[Any], pulled: Sequence[Any]) -> None:
+        """Raise what the graph of forward and backward tells, value by value."""
+        from ..diagnosis.anomalies import are_finite, diagnose  # for who asks for it
+
+        variant = self.variant
+        values = [one._value if isinstance(one, Tensor) else one for one in pulled if one is not None]
+        if innermost() is not None or are_finite(values):
+            return
+        graph, gradients = variant.joint
+        caller = [*graph.inputs[: variant.traced.given], *graph.inputs[len(variant.traced.graph.inputs) :]]
+        given = [
+            np.zeros_like(self.produced[position]) if cotangents[position] is None else cotangents[position]
+            for position in variant.pair.cotangent_outputs
+        ]
+        arrays = [*(self.arrays or ()), *(payload(one) for one in given)]
+        diagnose(variant.traced.name, graph, arrays, gradients, caller)
 
     def backward_to_leaves(self, output: Tensor, retain_graph: bool) -> bool:
         """A whole backward pass, where the node stands alone between a scalar and leaves; False where not.

@@ -8,10 +8,14 @@ answer changes a bit. Code of a part is serial: workers share the processors amo
 from __future__ import annotations
 
 import functools
+import hashlib
+import pickle
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,10 +25,13 @@ from ..dispatch.compiled import CompiledFunction, function_name
 from ..values.flatten import flatten, unflatten
 from ..values.tensor import Tensor
 from . import row_parts
-from .proof import EXAMPLE_ROWS, prove
+from .proof import Proof
 from .row_parts import Form
 
 Function = Callable[..., Any]
+Key = str | tuple[Any, ...]
+Graph = dict[Key, Any]
+"""Tasks of Dask's by their keys."""
 Partial = tuple[tuple[Any, ...], list[Any], tuple[Any, ...], int]
 """Sums, gradients, what they are divided by, and the number of rows."""
 FAN_IN = 8
@@ -35,7 +42,8 @@ SERIAL = Options(parallel=False)
 def _dask() -> Any:
     try:
         import dask.array  # the extra `pullback[dask]`
-        import dask.delayed
+        import dask.base
+        import dask.core
     except ImportError as error:
         raise UnsupportedError(
             "pullback.dask needs Dask, which is not installed. Install it with: pip install 'pullback[dask]'."
@@ -127,13 +135,20 @@ class ClusterFunction:
         self.of_part = of_part or self.function
         self.part, self.require, self.directions = part, require, directions
         self.__name__ = f"{function_name(self.of_part)}_{name}"
-        self._forms: dict[Any, tuple[Form, CompiledFunction, CompiledFunction]] = {}
+        self._known: dict[Any, _Compiled] = {}
+        self._sent: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_known": {}, "_sent": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _sent=WeakKeyDictionary())
 
     def __call__(self, parameters: Any, *arguments: Any) -> tuple[Any, Any]:
         directions, data = arguments[: self.directions], _Data.of(self.__name__, arguments[self.directions :])
-        form, run, once = self._compiled(parameters, directions, data)
-        partial, shared = self._computed(parameters, directions, data, form, run, once)
-        return _finished(form, parameters, partial, shared, self.directions == 0)
+        known = self._compiled(parameters, directions, data)
+        partial, once = self._computed(parameters, directions, data, known)
+        return _finished(known.proof.form, parameters, partial, once, self.directions == 0)
 
     def explain(self, parameters: Any, *arguments: Any) -> str:
         """What a call costs: of a part of the data, of the cluster's bookkeeping, and where they break even.
@@ -143,17 +158,17 @@ class ClusterFunction:
         directions, data = arguments[: self.directions], _Data.of(self.__name__, arguments[self.directions :])
         self(parameters, *arguments)
         whole = min(_timed(lambda: self(parameters, *arguments)) for _ in range(3))
-        tasks = len(data.tasks())
+        tasks = len(data.rows)
         overhead = min(_timed(lambda: _idle(tasks)) for _ in range(3))
         per_task, rows = overhead / tasks, sum(data.rows)
-        form, run, _ = self._compiled(parameters, directions, data)
+        known = self._compiled(parameters, directions, data)
         sample = data.first_part()
-        run(parameters, *directions, *sample)
-        alone = min(_timed(lambda: run(parameters, *directions, *sample)) for _ in range(3))
+        known.run(parameters, *directions, *sample)
+        alone = min(_timed(lambda: known.run(parameters, *directions, *sample)) for _ in range(3))
         per_row = alone / max(data.rows[0], 1)
         return (
-            f"{self.__name__}: {rows} rows in {tasks} parts, {len(form.by_count)} sums, depth of the tree "
-            f"{_depth(tasks)}.\n"
+            f"{self.__name__}: {rows} rows in {tasks} parts, {len(known.proof.form.by_count)} sums, "
+            f"depth of the tree {_depth(tasks)}.\n"
             f"A call takes {1e3 * whole:.1f} ms; the cluster's bookkeeping {1e3 * per_task:.2f} ms for each "
             f"part; a part of {data.rows[0]} rows {1e3 * alone:.2f} ms here, {1e9 * per_row:.1f} ns a row.\n"
             f"Parts break even from about {int(per_task / per_row) + 1 if per_row else 0} rows on: below "
@@ -162,52 +177,112 @@ class ClusterFunction:
 
     # --- what is compiled ---------------------------------------------------------------------------------
 
-    def _compiled(
-        self, parameters: Any, directions: Sequence[Any], data: _Data
-    ) -> tuple[Form, CompiledFunction, CompiledFunction]:
+    def _compiled(self, parameters: Any, directions: Sequence[Any], data: _Data) -> _Compiled:
+        """What runs for such arguments, proven for the numbers of rows of the whole and of all parts."""
         key = (data.key, *(_spec_key(one) for one in (parameters, *directions)))
-        if key not in self._forms:
-            self._forms[key] = self._proven(parameters, directions, data)
-        return self._forms[key]
 
-    def _proven(
-        self, parameters: Any, directions: Sequence[Any], data: _Data
-    ) -> tuple[Form, CompiledFunction, CompiledFunction]:
-        """Proven to be a sum, and compiled here, so that workers like this machine compile nothing."""
-        examples = [(parameters, *data.example(rows)) for rows in EXAMPLE_ROWS]
-        form = prove(self.function, examples, data.has_rows)
+        def example(rows: int) -> tuple[Any, ...]:
+            return (parameters, *data.example(rows))
+
+        sizes = {max(2, rows) for rows in (sum(data.rows), *data.rows)}
+        if key in self._known:
+            self._known[key].proof.extend(sizes, example)
+            return self._known[key]
+        proof = Proof(self.function, example, data.has_rows)
+        proof.extend(sizes, example)
         if self.require is not None:
-            self.require(form, self.__name__)
-        fixed = (self.of_part, data.has_rows, form)
+            self.require(proof.form, self.__name__)
+        known = self._known[key] = self._made(proof, parameters, directions, data)
+        return known
+
+    def _made(self, proof: Proof, parameters: Any, directions: Sequence[Any], data: _Data) -> _Compiled:
+        """Compiled here, so that workers like this machine compile nothing."""
+        fixed = (self.of_part, data.has_rows, proof.form)
         run = _of_part(self.part, *fixed, name=f"part_of_{self.__name__}")
         run.warmup(parameters, *directions, *data.example(max(2, *data.rows)))
         once = _of_part(_ONCE[self.part], *(self.function, *fixed[1:]), name=f"rest_of_{self.__name__}")
-        if form.has_shared:
+        if proof.form.has_shared:
             once.warmup(parameters, *directions, *data.example(2))
-        return form, run, once
+        return _Compiled(proof, run, once)
 
     # --- tasks --------------------------------------------------------------------------------------------
 
     def _computed(
-        self, parameters: Any, directions: Sequence[Any], data: _Data, form: Form, run: Any, once: Any
+        self, parameters: Any, directions: Sequence[Any], data: _Data, known: _Compiled
     ) -> tuple[Partial | None, Any]:
-        dask, name = _dask(), self.__name__
-        given = dask.delayed((parameters, *directions), traverse=False, pure=False)
-        code = dask.delayed(run, traverse=False, pure=False)
-        task = dask.delayed(_run_part, pure=False)
-        labels = data.labels(name)
-        found = [
-            task(code, given, rows, data.has_rows, label, *part)
-            for rows, label, part in zip(data.rows, labels, data.tasks(), strict=True)
-            if rows
-        ]
-        asked: list[Any] = (
-            [_tree(found, dask.delayed(_added, pure=False))] if form.by_count and found else [None]
-        )
-        if form.has_shared:
-            asked.append(dask.delayed(_run_once, pure=False)(once, given, *data.example(2)))
-        results = dask.compute(*asked, optimize_graph=False)
-        return results[0], results[1] if form.has_shared else None
+        """What all parts add, and what counts once, which is computed here."""
+        given = (parameters, *directions)
+        once = known.once(*given, *data.example(2)) if known.proof.form.has_shared else None
+        if not known.proof.form.by_count or not sum(data.rows):
+            return None, once
+        graph, total = self._graph(known.run, given, data)
+        return _result(graph, total), once
+
+    def _graph(self, run: CompiledFunction, given: tuple[Any, ...], data: _Data) -> tuple[Graph, Key]:
+        """The tasks of a call by their keys, and the key of the sum."""
+        token = uuid.uuid4().hex
+        names = {kind: f"{self.__name__}_{kind}-{token}" for kind in ("given", "part", "sum")}
+        graph, places = data.graph()
+        held = given, tuple(None if flag else one for one, flag in zip(data.arguments, data.has_rows))
+        graph[names["given"]] = (functools.partial(_unchanged, held),)
+        code = self._code(run)
+        found: list[Key] = []
+        for rows, label, keys in zip(data.rows, data.labels(self.__name__), places, strict=True):
+            if rows:
+                task = functools.partial(_run_part, rows=rows, label=label)
+                found.append((names["part"], len(found)))
+                graph[found[-1]] = (task, code, names["given"], *keys)
+        while len(found) > 1:
+            sums = [found[start : start + FAN_IN] for start in range(0, len(found), FAN_IN)]
+            found = [(names["sum"], len(graph) + place) for place in range(len(sums))]
+            graph.update({key: (_added, *parts) for key, parts in zip(found, sums)})
+        return graph, found[0]
+
+    def _code(self, run: CompiledFunction) -> Any:
+        """The code of a part: with a cluster, a result that its workers keep from call to call.
+
+        It goes out anew where it is no longer the same, as where the function has read a global that changed.
+        """
+        client = _client()
+        if client is None:
+            return run
+        payload = _dumps(run)
+        key = f"code-{hashlib.sha256(payload).hexdigest()}"
+        sent = self._sent.setdefault(client, {})
+        if key not in sent or sent[key].cancelled():
+            sent.clear()
+            sent[key] = client.submit(pickle.loads, payload, key=key, pure=True)
+        return sent[key]
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """What runs for a kind of arguments."""
+
+    proof: Proof
+    run: CompiledFunction
+    """For each part of the data."""
+    once: CompiledFunction
+    """For what depends on no row."""
+
+
+def _client() -> Any:
+    """The client of the cluster on which Dask computes now; None for its own schedulers."""
+    owner = getattr(_dask().base.get_scheduler(), "__self__", None)
+    return owner if hasattr(owner, "submit") else None
+
+
+def _result(graph: Graph, key: Key) -> Any:
+    """What a task gives, computed where Dask computes."""
+    from dask.delayed import Delayed
+
+    return _dask().compute(Delayed(key, graph), optimize_graph=False)[0]
+
+
+def _dumps(value: Any) -> bytes:
+    import cloudpickle  # Dask depends on it
+
+    return cloudpickle.dumps(value)
 
 
 def _of_part(part: Function, *fixed: Any, name: str) -> CompiledFunction:
@@ -241,27 +316,31 @@ _ONCE = {
 }
 
 
-def _run_part(
-    run: Any, given: tuple[Any, ...], rows: int, has_rows: tuple[bool, ...], label: str, *part: Any
-) -> Partial:
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _run_part(run: Any, held: tuple[Any, ...], *part: Any, rows: int, label: str) -> Partial:
     """A task: what a part adds. A single row is taken twice and counts half, since sizes of 1 are
-    structure."""
-    arrays = [np.ascontiguousarray(one) if flag else one for one, flag in zip(part, has_rows)]
+    structure.
+
+    Args:
+        held: what stands before the data, then the data that all parts share, None in the place of a part's.
+    """
+    given, shared = held
+    arrays = [np.ascontiguousarray(one) for one in part]
+    if rows == 1:
+        arrays = [np.repeat(one, 2, axis=0) for one in arrays]
+    own = iter(arrays)
     try:
-        if rows > 1:
-            sums, gradients, denominators = run(*given, *arrays)
-        else:
-            twice = [np.repeat(one, 2, axis=0) if flag else one for one, flag in zip(arrays, has_rows)]
-            sums, gradients, denominators = _mapped(lambda one: 0.5 * np.asarray(one), run(*given, *twice))
+        sums, gradients, denominators = run(*given, *(next(own) if one is None else one for one in shared))
     except Exception as error:
         error.add_note(f"In {label}.")
         raise
-    return tuple(sums), list(gradients), tuple(denominators), rows
-
-
-def _run_once(once: Any, given: tuple[Any, ...], *example: Any) -> Any:
-    """A task: what counts once, which depends on no row, so that those of an example do."""
-    return once(*given, *example)
+    found = tuple(sums), list(gradients), tuple(denominators)
+    if rows == 1:
+        found = _mapped(lambda one: 0.5 * np.asarray(one), found)
+    return *found, rows
 
 
 def _added(*partials: Partial) -> Partial:
@@ -285,13 +364,6 @@ def _divided(value: Any, divisor: Any) -> Any:
     return _mapped(lambda leaf: leaf / divisor, value)
 
 
-def _tree(found: list[Any], added: Any) -> Any:
-    """The sum of all, of `FAN_IN` at a time, in an order that depends on how many there are alone."""
-    while len(found) > 1:
-        found = [added(*found[start : start + FAN_IN]) for start in range(0, len(found), FAN_IN)]
-    return found[0]
-
-
 def _depth(parts: int) -> int:
     depth = 0
     while parts > 1:
@@ -300,10 +372,11 @@ def _depth(parts: int) -> int:
 
 
 def _idle(tasks: int) -> None:
-    """As many tasks as a call has, which do nothing."""
-    dask = _dask()
-    task = dask.delayed(_nothing, pure=False)
-    _tree([task(one) for one in range(tasks)], task).compute(optimize_graph=False)
+    """As many tasks as a call has parts, which do nothing."""
+    token = uuid.uuid4().hex
+    parts: Graph = {(f"idle-{token}", place): (_nothing,) for place in range(tasks)}
+    total = f"idle_sum-{token}"
+    _result({**parts, total: (_nothing, *parts)}, total)
 
 
 def _nothing(*arguments: Any) -> None:
@@ -382,13 +455,12 @@ class _Data:
             for one, flag in zip(self.arguments, self.has_rows)
         )
 
-    def tasks(self) -> list[tuple[Any, ...]]:
-        """For each part its data, where they are."""
-        columns = [
-            one.to_delayed(optimize_graph=False).ravel() if flag else [one] * len(self.rows)
-            for one, flag in zip(self.arguments, self.has_rows)
-        ]
-        return [*zip(*columns, strict=True)]
+    def graph(self) -> tuple[Graph, list[tuple[Key, ...]]]:
+        """The tasks that make the data, and of each part the keys of its arrays."""
+        arrays = [one for one, flag in zip(self.arguments, self.has_rows) if flag]
+        graph = {key: task for one in arrays for key, task in dict(one.__dask_graph__()).items()}
+        keys = [[*_dask().core.flatten(one.__dask_keys__())] for one in arrays]
+        return graph, [*zip(*keys, strict=True)]
 
     def first_part(self) -> tuple[Any, ...]:
         """The data of the first part, here."""

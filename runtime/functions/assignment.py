@@ -11,6 +11,7 @@ from ...tracer.ops.movement import reshape
 from ...tracer.spec import BOOL
 from ...tracer.trace import is_tracing
 from ..tape.apply import apply
+from ..tape.direct_parts import is_simple, write_part
 from ..tape.inplace import assign, fitted, keep_saved, require_assignable
 from ..tape.local import is_local, local
 from ..tensors.conversion import joined
@@ -58,6 +59,8 @@ def _replacing(target: Tensor, value: Tensor, name: str) -> Tensor:
 
 def set_item(self: Tensor, index: Any, value: Any) -> None:
     """Write `value`, which may broadcast, to what `index` selects: slices, integers, masks, index arrays."""
+    if is_simple(index) and write_part(self, index, value):
+        return
     value = joined(value)
     if not isinstance(value, Tensor):
         is_number = isinstance(value, bool | int | float | complex | np.generic) and is_local(self)

@@ -18,7 +18,7 @@ from ...tracer.trace import is_tracing
 from ..captures.randomness import RANDOM, Streams
 from ..captures.reached import Reached
 from ..tape.bodies import outer_edges, trace_body
-from ..tape.engine import Buffer, Pass
+from ..tape.engine import Pass
 from ..tape.loops import apply_loop
 from ..tensors.sampling import get_rng_state, set_rng_state
 from ..values.flatten import flatten, unflatten
@@ -194,19 +194,7 @@ class Segment(Pass):
     """A backward pass that ends at some edges, and keeps what arrives there."""
 
     def __init__(self, create_graph: bool, ends: Sequence[Edge]) -> None:
-        super().__init__(create_graph, create_graph, None)
-        self.ends = {(id(target), number) for target, number in ends}
-        self.caught: dict[tuple[int, int], Buffer] = {}
-
-    def arrive(self, edge: Edge, cotangent: Any, owned: bool, source: GradNode | None = None) -> None:
-        key = (id(edge[0]), edge[1])
-        if key not in self.ends:
-            super().arrive(edge, cotangent, owned, source)
-        elif key in self.caught:
-            self.caught[key].add(cotangent, owned, edge[0], source)
-        else:
-            self.caught[key] = Buffer(cotangent, owned)
+        super().__init__(create_graph, create_graph, None, {(id(target), number) for target, number in ends})
 
     def caught_at(self, edge: Edge) -> Any:
-        found = self.caught.get((id(edge[0]), edge[1]))
-        return None if found is None else found.value
+        return self.arrived.get(self.place_of(edge))

@@ -37,7 +37,6 @@ from .joining import cat
 from .linalg import square
 from .movement import adjoint, reshape_to, transpose
 from .parts import part, selected, sliced, tril, triu
-from .selection import values_of
 
 __all__ = ["orgqr", "ormqr", "qr", "svd"]
 
@@ -234,8 +233,8 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     left = _plane(planes, 0, rows, name)
     right = adjoint(_plane(planes, 2, columns, name))
     if full_matrices and rows > columns:
-        whole = np.linalg.svd(values_of(a._detached(), "linalg.svd"), full_matrices=True)[0]
-        left = cat([left, wrap(np.ascontiguousarray(whole[..., columns:]))], -1)
+        every = apply(d.whole_basis, apply(e.stop_gradient, a), by="svd")
+        left = cat([left, part(every, a.ndim - 1, columns, rows)], -1)
     return Svd(left, real_part(_row(planes, 1, name)), right)
 
 
@@ -314,8 +313,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Qr:
         planes = apply(d.qr, a)
         q, r = _plane(planes, 0, rows, name), _plane(planes, 1, columns, name)
     if mode == "complete" and rows > columns:
-        whole = np.linalg.qr(values_of(a._detached(), "linalg.qr"), mode="complete")[0]
-        q = wrap(np.ascontiguousarray(whole))
+        q = apply(d.whole_basis, apply(e.stop_gradient, a), by="qr")
         r = cat([r, filled((*a.shape[:-2], rows - columns, columns), 0, array_dtype(a))], -2)
     return Qr(filled((0,), 0, array_dtype(a)) if mode == "r" else q, r)
 

@@ -5,6 +5,7 @@ Importing this module completes the class.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from ...tracer.operator import Operator
 from ...tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
 from ...tracer.spec import CONTINUOUS
 from ..autograd import autograd
-from ..functions import METHODS, PUBLIC, assignment, complex_numbers, movement
+from ..functions import METHODS, PUBLIC, arithmetic, assignment, complex_numbers, contraction, movement
 from ..functions.common import array_dtype, is_operand
 from ..functions.conventions import OFFERED
 from ..functions.methods import BINARY
@@ -46,6 +47,7 @@ from ..numpy_api.array_methods import (
 )
 from ..tape import inplace, loops
 from ..tape.apply import apply, copied_in_order, link_view
+from ..tape.direct import EXACT, direct
 from ..tensors import creation, sampling
 from ..values import dtypes
 from ..values.modes import no_grad
@@ -258,10 +260,6 @@ def _in_place_operator(name: str, function: Callable[..., Tensor]) -> Callable[.
     return method
 
 
-EXACT = 2**53
-"""Integers below are floats without loss."""
-
-
 def _weak(other: Any, dtype: np.dtype) -> float | None:
     """The Python number as a float, if it takes the dtype of a floating tensor beside it as it is."""
     kind = python_type(other)
@@ -271,7 +269,7 @@ def _weak(other: Any, dtype: np.dtype) -> float | None:
 
 
 def _arithmetic(operator: Operator, name: str, general: Callable[..., Any]) -> Callable[..., Any]:
-    """A dunder method that takes a short way for floating operands of one shape, and for numbers."""
+    """A dunder method that computes at once with floating operands of one shape, and with numbers."""
 
     def method(self: Tensor, other: Any) -> Any:
         mine = self._value
@@ -305,10 +303,28 @@ def _reflected(operator: Operator, name: str, general: Callable[..., Any]) -> Ca
 def _bind_arithmetic(general: dict[str, Callable[..., Any]], kind: type[Tensor]) -> None:
     for method, operator, title in (("add", add, "Add"), ("sub", subtract, "Sub"), ("mul", multiply, "Mul")):
         name = f"{title}Backward0"
-        _bind(f"__{method}__", _arithmetic(operator, name, general[f"__{method}__"]), kind)
-        if method != "sub":  # PyTorch calls it RsubBackward1
-            _bind(f"__r{method}__", _reflected(operator, name, general[f"__r{method}__"]), kind)
-    _bind("__truediv__", _arithmetic(divide, "DivBackward0", general["__truediv__"]), kind)
+        computed = _arithmetic(operator, name, general[f"__{method}__"])
+        _bind(f"__{method}__", direct(operator, computed, name), kind)
+        if method != "sub":
+            reflected = _reflected(operator, name, general[f"__r{method}__"])
+            _bind(f"__r{method}__", direct(operator, reflected, name, reflected=True), kind)
+    name = "DivBackward0"
+    _bind("__truediv__", direct(divide, _arithmetic(divide, name, general["__truediv__"]), name), kind)
+    for method, operator, name in (("rsub", subtract, "RsubBackward1"), ("rtruediv", divide, "MulBackward0")):
+        _bind(f"__{method}__", direct(operator, general[f"__{method}__"], name, reflected=True), kind)
+    _bind("__pow__", _first(arithmetic.pow_directly, general["__pow__"]), kind)
+    _bind("__matmul__", _first(contraction.matmul_directly, general["__matmul__"]), kind)
+
+
+def _first(short: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
+    """The short way of an operator, and where there is none the general one."""
+
+    @functools.wraps(general)
+    def method(self: Tensor, other: Any) -> Any:
+        result = short(self, other)
+        return general(self, other) if result is NotImplemented else result
+
+    return method
 
 
 def _bind_in_place() -> None:

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError
+from ...tracer.spec import INT64
 from ..functions import PUBLIC
-from ..functions.common import array_dtype, as_dtype, fail, one_dim, require_real
+from ..functions.common import array_dtype, as_dtype, fail, one_dim
 from ..functions.ordering import between, ordered_positions, ordered_values
+from ..functions.selection import take_along_dim
 from ..tape.apply import wrap
 from ..tensors.conversion import holds_tensor, tensor_of
 from ..values.tensor import Tensor
@@ -30,6 +32,8 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None)
     """The elements in order; sorting is always stable."""
     require_choice(kind, SORTS, "sort", "kind")
     x, axis = _along(a, axis)
+    if x.is_complex() and x.ndim:
+        return take_along_dim(x, _complex_positions(x, axis), axis)
     return ordered_values(x, axis)
 
 
@@ -38,11 +42,23 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = No
     """The positions that sort; equal elements as NumPy leaves them where it need not keep their order."""
     require_choice(kind, SORTS, "argsort", "kind")
     x, axis = _along(a, axis)
-    require_real(x, "argsort")
+    if x.is_complex() and x.ndim:
+        return _complex_positions(x, axis)
     if not x.ndim:
         return PUBLIC["argsort"](x, axis)
     dim = one_dim(axis, x.ndim, "argsort")
     return ordered_positions(x, dim, stable=bool(stable) or kind not in (None, "quicksort"))
+
+
+def _complex_positions(x: Tensor, axis: int) -> Tensor:
+    """The positions that sort complex numbers: by real, then by imaginary parts, those with nan last."""
+    known = x._detached()
+    has_nan = 2 * as_dtype(PUBLIC["isnan"](known.real), INT64) + as_dtype(PUBLIC["isnan"](known.imag), INT64)
+    order = ordered_positions(known.imag, axis, stable=True)
+    for key in (known.real, has_nan):
+        following = ordered_positions(take_along_dim(key, order, axis), axis, stable=True)
+        order = take_along_dim(order, following, axis)
+    return order
 
 
 @implements(np.partition)

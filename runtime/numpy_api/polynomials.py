@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import UnsupportedError
-from ..functions import PUBLIC, joining
+from ...tracer.errors import ArgumentError, UnsupportedError
+from ..functions import PUBLIC, declared, joining
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, require_real
 from ..functions.linalg import solved
 from ..tape.apply import wrap
@@ -16,7 +19,9 @@ from ..tensors.conversion import tensor_of
 from ..values.asked import Asked
 from ..values.tensor import Tensor
 from .differences import convolve
+from .factorisations import eigenvalues
 from .functions import implements
+from .protocols import FUNCTIONS
 from .values import averaged, floats, promoted, require_vector
 
 
@@ -101,14 +106,67 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Tensor:
 
 @implements(np.poly)
 def poly(seq_of_zeros: Any) -> Tensor:
-    """The coefficients of the polynomial with these zeros."""
+    """The coefficients of the polynomial with these zeros, or with the eigenvalues of a matrix as zeros."""
     zeros = averaged(seq_of_zeros)
+    if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1]:
+        zeros = eigenvalues(zeros)
     if zeros.ndim != 1:
-        fail(UnsupportedError, "numpy.poly: the characteristic polynomial of a matrix is not supported.")
+        fail(ArgumentError, "numpy.poly: the argument must be 1d or a square matrix.")
     found = one = wrap(np.ones(1, array_dtype(zeros)))
     for place in range(zeros.shape[0]):
         found = convolve(found, joining.cat([one, -zeros[place : place + 1]], 0))
-    return found
+    return found.real if zeros.is_complex() and _are_conjugate(zeros._detached()) else found
+
+
+def _are_conjugate(values: Tensor) -> bool:
+    """Whether complex numbers are as many, and the same, as their conjugates."""
+    return bool(declared.all(PUBLIC["eq"](sorted_complex(values), sorted_complex(values.conj()))))
+
+
+def sorted_complex(a: Any) -> Tensor:
+    """The elements in order, as complex numbers."""
+    ordered = FUNCTIONS[np.sort](tensor_of(a))
+    if ordered.is_complex():
+        return ordered
+    is_small = array_dtype(ordered).char in "bhBHf?"
+    return as_dtype(ordered, np.dtype("complex64" if is_small else "complex128"))
+
+
+implements(np.sort_complex)(sorted_complex)
+
+
+@implements(np.roots)
+def roots(p: Any) -> Tensor:
+    """The zeros of a polynomial: eigenvalues of its companion matrix, real ones where there are no others."""
+    coefficients = PUBLIC["atleast_1d"](averaged(p))
+    if coefficients.ndim != 1:
+        fail(ArgumentError, "numpy.roots: Input must be a rank-1 array.")
+    is_zero = [bool(one) for one in PUBLIC["eq"](coefficients._detached(), 0)]
+    if all(is_zero):
+        return wrap(np.array([]))
+    first, after = is_zero.index(False), len(is_zero) - is_zero[::-1].index(False)
+    found = _zeros_of(coefficients[first:after])
+    at_zero = len(is_zero) - after
+    return joining.cat([found, found.new_zeros(at_zero)], 0) if at_zero else found
+
+
+def _zeros_of(coefficients: Tensor) -> Tensor:
+    """The zeros of a polynomial, of which neither the first nor the last coefficient is 0."""
+    count = coefficients.shape[0] - 1
+    if not count:
+        return wrap(np.zeros(0, array_dtype(coefficients)))
+    first = (-coefficients[1:] / coefficients[0])[None]
+    below = wrap(np.eye(count - 1, count, dtype=array_dtype(coefficients)))
+    return eigenvalues(joining.cat([first, below], 0))
+
+
+def polyroots(c: Any) -> Tensor:
+    """The zeros of a polynomial, the lowest power first among its coefficients, in order."""
+    coefficients = PUBLIC["atleast_1d"](averaged(c))
+    size = coefficients.shape[0]
+    while size > 1 and bool(PUBLIC["eq"](coefficients[size - 1]._detached(), 0)):
+        size -= 1
+    return FUNCTIONS[np.sort](_zeros_of(coefficients[:size].flip(0)))
 
 
 def in_double(value: Any) -> Tensor:
@@ -136,49 +194,80 @@ def polyfit(
         scale = np.sqrt((table * table).sum(axis=0))
         cut = len(table) * precision if rcond is None else rcond
         return PUBLIC["matmul"](wrap(np.linalg.pinv(table / scale, cut) / scale[:, None]), values)
-    powers = vander(at, deg + 1)
-    powers = powers if weights is None else powers * weights[:, None]
-    scale = PUBLIC["sqrt"](PUBLIC["sum"](powers * powers, 0))
-    powers = powers / scale
-    squares = PUBLIC["matmul"](powers.T, powers)
+    return _fitted(vander(at, deg + 1), values, weights)
 
-    def fitted(target: Tensor) -> Tensor:
-        return solved(squares, PUBLIC["matmul"](powers.T, target), target.ndim == 1)
 
-    found = fitted(values)
-    found = found + fitted(values - PUBLIC["matmul"](powers, found))
+def _fitted(table: Tensor, values: Tensor, weights: Tensor | None) -> Tensor:
+    """The shares of columns with the least squared distances; `values` are weighted already."""
+    table = table if weights is None else table * weights[:, None]
+    scale = PUBLIC["sqrt"](PUBLIC["sum"](table * table, 0))
+    table = table / scale
+    squares = PUBLIC["matmul"](table.T, table)
+
+    def solution(target: Tensor) -> Tensor:
+        return solved(squares, PUBLIC["matmul"](table.T, target), target.ndim == 1)
+
+    found = solution(values)
+    found = found + solution(values - PUBLIC["matmul"](table, found))
     return found / (scale if found.ndim == 1 else scale[:, None])
 
 
 # --- numpy.polynomial ---------------------------------------------------------------------------------------
 
 
-def series(first: Sequence[float], recurrence: Any) -> Any:
-    """The sum of coefficients, the lowest first, times polynomials that follow from the two before each."""
+class Family:
+    """Polynomials p_n: p_0 is 1, p_1 is given, each other follows from the two before it.
 
-    def value(x: Any, c: Any, tensor: bool = True) -> Tensor:
+    Args:
+        slope, offset: p_1 at x is slope * x + offset.
+        following: p_n of n, x, p_(n - 1) and p_(n - 2).
+    """
+
+    def __init__(self, slope: float, offset: float, following: Callable[..., Any]) -> None:
+        self._slope, self._offset = slope, offset
+        self._following = following
+
+    def _terms(self, x: Tensor) -> Iterator[Tensor]:
+        """p_0(x), p_1(x), ..."""
+        before, current = x * 0.0 + 1.0, self._slope * x + self._offset
+        yield before
+        for n in itertools.count(2):
+            yield current
+            before, current = current, self._following(n, x, current, before)
+
+    def value(self, x: Any, c: Any, tensor: bool = True) -> Tensor:
+        """The sum of coefficients, the lowest first, times polynomials."""
         at, coefficients = floats(x, c)
-        before, current = None, at * 0.0 + 1.0
-        total = coefficients[0] * current
-        for place in range(1, coefficients.shape[0]):
-            following = first[0] * at + first[1] if before is None else recurrence(place, at, current, before)
-            before, current = current, following
-            total = total + coefficients[place] * current
-        return total
+        terms = zip(range(coefficients.shape[0]), self._terms(at))
+        return functools.reduce(operator.add, (coefficients[n] * one for n, one in terms))
 
-    return value
+    def table(self, x: Any, deg: int) -> Tensor:
+        """The polynomials up to a degree, along a new last dimension."""
+        at = PUBLIC["atleast_1d"](averaged(x))
+        return joining.stack(list(itertools.islice(self._terms(at), deg + 1)), -1)
+
+    def fit(self, x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None) -> Tensor:
+        """The coefficients up to a degree with the least squared distances from the points."""
+        if full or not isinstance(deg, int | np.integer):
+            fail(UnsupportedError, "numpy.polynomial: fits are supported without full, for one degree.")
+        values, weights = in_double(y), None if w is None else in_double(w)
+        if weights is not None:
+            values = values * (weights if values.ndim == 1 else weights[:, None])
+        return _fitted(self.table(in_double(x), int(deg)), values, weights)
 
 
-SERIES = {
-    np.polynomial.polynomial.polyval: series((1.0, 0.0), lambda n, x, a, b: x * a),
-    np.polynomial.chebyshev.chebval: series((1.0, 0.0), lambda n, x, a, b: 2.0 * x * a - b),
-    np.polynomial.legendre.legval: series(
-        (1.0, 0.0), lambda n, x, a, b: ((2 * n - 1) * x * a - (n - 1) * b) / n
-    ),
-    np.polynomial.hermite.hermval: series((2.0, 0.0), lambda n, x, a, b: 2.0 * x * a - 2.0 * (n - 1) * b),
-    np.polynomial.hermite_e.hermeval: series((1.0, 0.0), lambda n, x, a, b: x * a - (n - 1) * b),
-    np.polynomial.laguerre.lagval: series(
-        (-1.0, 1.0), lambda n, x, a, b: ((2 * n - 1 - x) * a - (n - 1) * b) / n
-    ),
+_modules = np.polynomial
+_FAMILIES = {
+    "poly": (_modules.polynomial, Family(1.0, 0.0, lambda n, x, a, b: x * a)),
+    "cheb": (_modules.chebyshev, Family(1.0, 0.0, lambda n, x, a, b: 2.0 * x * a - b)),
+    "leg": (_modules.legendre, Family(1.0, 0.0, lambda n, x, a, b: ((2 * n - 1) * x * a - (n - 1) * b) / n)),
+    "herm": (_modules.hermite, Family(2.0, 0.0, lambda n, x, a, b: 2.0 * x * a - 2.0 * (n - 1) * b)),
+    "herme": (_modules.hermite_e, Family(1.0, 0.0, lambda n, x, a, b: x * a - (n - 1) * b)),
+    "lag": (_modules.laguerre, Family(-1.0, 1.0, lambda n, x, a, b: ((2 * n - 1 - x) * a - (n - 1) * b) / n)),
 }
+SERIES = {
+    getattr(module, f"{name}{ending}"): getattr(family, form)
+    for name, (module, family) in _FAMILIES.items()
+    for ending, form in (("val", "value"), ("vander", "table"), ("fit", "fit"))
+} | {_modules.polynomial.polyroots: polyroots}
 """NumPy's function, which does not ask its arguments what they are -> what it does on Tensors."""

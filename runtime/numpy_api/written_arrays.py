@@ -78,6 +78,23 @@ def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     copy_(target, updated(target.reshape(-1), index, values).reshape(tuple(target.shape)))
 
 
+@implements(np.put_along_axis)
+def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -> None:
+    target, index = _target(arr, "put_along_axis"), tensor_of(indices)
+    if axis is None:
+        _put(target, index, broadcast_to(tensor_of(values), tuple(index.shape)))
+        return
+    axis = range(target.ndim)[axis]
+    own = (*target.shape[:axis], index.shape[axis], *target.shape[axis + 1 :])
+    shape = np.broadcast_shapes(tuple(index.shape), own)
+    places = [
+        np.arange(extent).reshape([-1 if one == place else 1 for one in range(target.ndim)])
+        for place, extent in enumerate(shape)
+    ]
+    given = broadcast_to(tensor_of(values), shape)
+    set_item(target, tuple(index if place == axis else one for place, one in enumerate(places)), given)
+
+
 @implements(np.fill_diagonal)
 def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     target = _target(a, "fill_diagonal")

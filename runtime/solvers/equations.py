@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import GradientError
+from ...tracer.graph import constant
 from ...tracer.interpret import evaluate_graph
 from ...tracer.origin import current_origin
 from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import is_tracing
 from ..autograd.foreign_calls import call_python
-from ..autograd.ruled_calls import RuledCall, call_ruled
+from ..autograd.rules import RuledCall
+from ..autograd.traced_rules import TracedCall
 from ..functions.checkpointing import Segment, around, restored_leaf, saved_leaf
 from ..functions.stopping import stop_gradient
 from ..functions.structures import spec_of_tensor
@@ -30,6 +32,7 @@ from ..tape.apply import wrap
 from ..tape.bodies import BodyInput, as_tensor, outer_edges, trace_body
 from ..transforms.inputs import reopened
 from ..transforms.transforms import vjp
+from ..values.flatten import flatten
 from ..values.modes import enable_grad, is_recording, no_grad
 from ..values.nodes import FREED, Edge, GradNode, edge_of, next_sequence
 from ..values.tensor import Tensor, make
@@ -141,6 +144,26 @@ class _Closure:
         self.graph = body.graph(name, current_origin())
         self.captured = body.constants
 
+    def differentiable(self) -> list[int]:
+        """The places of what it closes over that the function has a derivative by."""
+        places = [
+            place for place, one in enumerate(self.captured) if spec_of_tensor(one).dtype.kind in CONTINUOUS
+        ]
+        if self._has_derivative(places):
+            return places
+        return [place for place in places if self._has_derivative([place])]
+
+    def _has_derivative(self, places: Sequence[int]) -> bool:
+        from ...codegen.derivatives.differentiate import differentiate  # not at start
+
+        (output,) = self.graph.outputs
+        inputs = [self.graph.inputs[1 + place] for place in places]
+        try:
+            differentiate(inputs, {output: constant(1, output.spec)})
+        except GradientError:
+            return False
+        return True
+
     def given(self, captured: Sequence[Any]) -> OfVector:
         """The function with other values in the place of these."""
 
@@ -160,34 +183,48 @@ def without_gradient(name: str, function: OfVector, like: Tensor) -> OfVector:
 
 
 class _Traced:
-    """A solution in a trace: what the function closes over becomes arguments of a call with a rule."""
+    """A solution in a trace: what the function closes over becomes arguments of a call with a rule.
+
+    But for what the function has no derivative by, as where a rule of the user's reads it: the call takes
+    that from outside, so that only a gradient of it is refused.
+    """
 
     def __init__(self, equation: Equation, start: Tensor) -> None:
         self.equation = equation
         self.start = start
         self.closure = _Closure(equation.name, equation.function, start)
+        self.places = self.closure.differentiable()
 
     def solution(self) -> Tensor:
         call = RuledCall(
             self.equation.owner,
             self.equation.name,
-            tuple(self.closure.captured),
-            lambda *captured: self._forward(*captured)[0],
+            tuple(self.closure.captured[place] for place in self.places),
+            lambda *given: self._forward(*given)[0],
             self._forward,
             self._backward,
             lambda: call,
         )
         if not self.closure.captured:
             return self._forward()[0]
-        return call_ruled(call)
+        found: Tensor = TracedCall(call, *flatten(call.arguments)).result()
+        return found
 
-    def _forward(self, *captured: Any) -> tuple[Any, Any]:
+    def _captured(self, given: Sequence[Any]) -> list[Any]:
+        """All that the function closes over, the arguments of the call as they are given."""
+        captured = list(self.closure.captured)
+        for place, one in zip(self.places, given):
+            captured[place] = one
+        return captured
+
+    def _forward(self, *given: Any) -> tuple[Any, Any]:
+        captured = self._captured(given)
         with no_grad():
             if self.equation.by_python:
                 found = self._by_python(captured)
             else:
                 found = self.equation.solve(self.closure.given(captured), self.start)
-        return found, (found, captured)
+        return found, (found, given)
 
     def _by_python(self, captured: Sequence[Tensor]) -> Tensor:
         def run(start: np.ndarray, *arrays: np.ndarray) -> list[np.ndarray]:
@@ -205,16 +242,14 @@ class _Traced:
         return found
 
     def _backward(self, residuals: Any, cotangent: Tensor) -> Sequence[Any]:
-        solution, captured = residuals
-        residual = self.equation.residual(self.closure.given(captured))
+        solution, given = residuals
+        residual = self.equation.residual(self.closure.given(self._captured(given)))
         adjoint = self.equation.adjoint(residual, solution, cotangent)
-        places = [place for place, one in enumerate(captured) if one._value.dtype.kind in CONTINUOUS]
+        if not given:
+            return ()
 
-        def at_solution(*given: Any) -> Tensor:
-            values = dict(zip(places, given))
-            every = [values.get(place, one) for place, one in enumerate(captured)]
-            return self.equation.residual(self.closure.given(every))(solution)
+        def at_solution(*values: Any) -> Tensor:
+            return self.equation.residual(self.closure.given(self._captured(values)))(solution)
 
-        _, pull = vjp(at_solution, *(captured[place] for place in places))
-        found = dict(zip(places, pull(adjoint)))
-        return [found.get(place) for place in range(len(captured))]
+        _, pull = vjp(at_solution, *given)
+        return pull(adjoint)

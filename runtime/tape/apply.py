@@ -23,10 +23,8 @@ from ...tracer.trace import Trace, current_trace, innermost
 from ..values.memory_order import in_order, reshaped_in_place
 from ..values.modes import is_recording
 from ..values.nodes import (
-    NO_VERSIONS,
     OperatorNode,
     Plan,
-    next_sequence,
     observers,
     spec_of_operand,
     specs_of,
@@ -134,21 +132,13 @@ def record(
         plan = _plans[key] = Plan(operator, mask, len(values), grad_name or f"{operator.grad_fn}Backward0")
     if not plan.positions:
         return
-    node = plan.node_class.__new__(plan.node_class)
-    node.sequence = next_sequence()
-    node.hooks = node._metadata = node.result = node.operands = node.shapes = node.specs = None
-    node.freed = False
-    node.plan = plan
-    node.attributes = attributes
     edges: list[Any] = [None] * len(values)
     for position in plan.positions:
         operand = operands[position]
         edges[position] = (operand._grad_fn or operand, operand._output_nr)
-    node.edges = edges
-    node.versions = NO_VERSIONS
+    node = plan.node_class(plan, attributes, edges)
     if type(tensor._value) is ndarray:
-        node.forward = None
-        _save(node, tensor, operands, values)
+        save(node, tensor, operands, values)
     else:  # graph nodes are never overwritten, and the graph keeps them anyway
         node.forward = node.result = tensor._value
         node.operands = values
@@ -159,10 +149,11 @@ def record(
             observe(node)
 
 
-def _save(node: OperatorNode, tensor: Tensor, operands: Sequence[Any], values: list[Any]) -> None:
+def save(node: OperatorNode, tensor: Tensor, operands: Sequence[Any], values: list[Any]) -> None:
     """Let the node have what its rules need, of arrays that may be written to later."""
-    plan, result = node.plan, tensor._value
-    node.shapes = [values[position].shape for position in plan.positions]
+    plan = node.plan
+    if plan.may_broadcast:
+        node.shapes = [values[position].shape for position in plan.positions]
     versions: list[Any] = []
     if plan.saves:
         saved: list[Any] = [None] * len(values)
@@ -174,16 +165,15 @@ def _save(node: OperatorNode, tensor: Tensor, operands: Sequence[Any], values: l
                 versions.append((position, cell, cell[0]))
         node.operands = saved
     if plan.saves_result:
-        node.result = result
+        node.result = tensor._value
         versions.append((-1, tensor._cell, tensor._cell[0]))
     if plan.saves_specs:
-        node.specs = specs_of(values, result)
+        node.specs = specs_of(values, tensor._value)
     if versions:
         node.versions = versions
         noted = saved_values()
         if noted is not None:
-            for _, cell, _ in versions:
-                noted.note(cell, node)
+            noted.note(node)
 
 
 def _extend_graph(

@@ -1,16 +1,17 @@
 """The backward pass: cotangents walk the tape from the outputs to the leaves, the latest node first.
 
-A node's sequence number is higher than those of the nodes that it has edges to, so taking the highest
-number that is pending visits each node once, after everything that depends on it; no recursion, no counting.
+A node's sequence number is higher than those of the nodes that it has edges to, so going through all that
+are behind the outputs by falling numbers visits each node once, after everything that depends on it; no
+recursion, no counting.
 In a trace the graph has the derivative, where it shows all that the tape does.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Container, Sequence
+from contextlib import nullcontext
 from functools import reduce
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,8 @@ from ...tracer.graph import Node, is_step_towards
 from ...tracer.ops.elementwise import add
 from ...tracer.origin import at_caller, backward_of
 from ...tracer.trace import innermost
-from ..values.modes import enable_grad, no_grad
-from ..values.nodes import Edge, GradNode, Hooks, OperatorNode, accumulator_of
+from ..values.modes import recording
+from ..values.nodes import Edge, GradNode, Hooks, OperatorNode, accumulator_of, targets_behind
 from ..values.tensor import Tensor, make, mark_written
 from .anomaly import is_anomaly_enabled, require_no_nan
 from .apply import cut_off
@@ -29,29 +30,7 @@ from .derivatives import Way, gradients
 
 Cotangent = Any  # a payload; under create_graph a Tensor
 ndarray = np.ndarray
-
-
-class Buffer:
-    """What has arrived at one output of a node; `owned`: no one else holds that array."""
-
-    __slots__ = ("owned", "value")
-
-    def __init__(self, value: Cotangent, owned: bool) -> None:
-        self.value = value
-        self.owned = owned
-
-    def add(self, value: Cotangent, owned: bool, target: Any, source: GradNode | None) -> None:
-        """Add what else arrives, in place where an array of the right kind is at hand."""
-        mine = self.value
-        if self.owned and _takes_sum(mine, value):
-            np.add(mine, value, out=mine)
-        elif owned and _takes_sum(value, mine):
-            self.value, self.owned = np.add(mine, value, out=value), True
-        elif type(mine) is Node:
-            with backward_of(value.origin, "accumulate"):
-                self.value = named(add(mine, value), target, source)
-        else:
-            self.value, self.owned = add(mine, value), True
+sequence_of, runs_rules = attrgetter("sequence"), attrgetter("runs_rules")
 
 
 def _takes_sum(array: Cotangent, other: Cotangent) -> bool:
@@ -66,39 +45,125 @@ class Pass:
         retain_graph: keep what the nodes saved.
         inputs: edges whose gradients alone are wanted, to be found in `found`; None for all leaves, whose
             gradients are then accumulated.
+        ends: edges, each the id of a target and an output number, which the pass does not go.
     """
 
-    def __init__(self, create_graph: bool, retain_graph: bool, inputs: Sequence[Edge] | None) -> None:
+    def __init__(
+        self,
+        create_graph: bool,
+        retain_graph: bool,
+        inputs: Sequence[Edge] | None,
+        ends: Container[tuple[int, int]] = (),
+    ) -> None:
         self.create_graph = create_graph
         self.retain_graph = retain_graph
         self.inputs = None if inputs is None else {(id(target), number) for target, number in inputs}
         self.oldest = min((getattr(target, "sequence", 0) for target, _ in inputs or ()), default=0)
         """The sequence number that all nodes on a way to the inputs have at least."""
-        self.pending: list[tuple[int, GradNode]] = []
+        self.ends = ends
+        self.nodes: list[GradNode] = []
+        """Those behind the roots, in the order in which they were made."""
         self.leaves: list[Tensor] = []
-        self.buffers: dict[int, dict[int, Buffer]] = {}
-        """By the target's id, then by output number; `pending` and `leaves` keep the targets alive."""
+        self.arrived: dict[Any, Cotangent] = {}
+        """What has arrived, by `place_of` its target, which `nodes` and `leaves` keep alive."""
+        self.borrowed: set[Any] = set()
+        """The places whose cotangent others hold as well, so that nothing is added to it in place."""
         self.found: dict[tuple[int, int], Cotangent] = {}
         """The gradients of `inputs` by the target's id and output number."""
         self.wanted: set[int] | None = None
         """The ids of the targets on a way to the inputs; None for all."""
 
-    def run(self, roots: Sequence[Edge], cotangents: Sequence[Cotangent]) -> None:
+    def run(
+        self,
+        roots: Sequence[Edge],
+        cotangents: Sequence[Cotangent],
+        behind: Sequence[GradNode | Tensor] | None = None,
+    ) -> None:
+        """Let the cotangents of the roots pass; `behind` is what is behind these, if it is known."""
+        if behind is None:
+            first = [target for target, number in roots if (id(target), number) not in self.ends]
+            behind = targets_behind(first, self.oldest, self.ends)
+        self.nodes = [target for target in behind if isinstance(target, GradNode)]
+        self.leaves = [target for target in behind if not isinstance(target, GradNode)]
+        self.nodes.sort(key=sequence_of)
         if self.inputs is not None:
-            self.wanted = _on_the_way(roots, {target for target, _ in self.inputs}, self.oldest)
-        mode: AbstractContextManager[None] = enable_grad() if self.create_graph else no_grad()
+            self.wanted = self.on_the_way()
+        former = recording.set(self.create_graph)
         quiet = nullcontext() if self.create_graph else np.errstate(all="ignore")
-        with mode, quiet:
-            way = Way.behind(roots, self.oldest) if innermost() is not None else None
-            if way is None or is_anomaly_enabled() or not self.take_from_graph(way, roots, cotangents):
-                for edge, cotangent in zip(roots, cotangents):
-                    self.arrive(edge, cotangent, owned=False)
-            while self.pending:
-                self.visit(heapq.heappop(self.pending)[1])
-            for leaf in self.leaves:
-                self.finish(leaf)
-            for key, value in self.found.items():
-                self.found[key] = _apart(value)
+        try:
+            with quiet:
+                way = Way.behind(roots, self.oldest) if innermost() is not None else None
+                if way is None or not self.take_from_graph(way, roots, cotangents):
+                    for edge, cotangent in zip(roots, cotangents):
+                        self.arrive(edge, cotangent, owned=False)
+                    self.sweep()
+                for leaf in self.leaves:
+                    if id(leaf) in self.arrived:
+                        self.finish(leaf)
+                for key, value in self.found.items():
+                    self.found[key] = _apart(value)
+        finally:
+            recording.reset(former)
+
+    def on_the_way(self) -> set[int] | None:
+        """The ids of the targets from which an input is reached, the inputs included; None if all are."""
+        inputs = {key for key, _ in self.inputs or ()}
+        reaching = {id(leaf) for leaf in self.leaves} & inputs
+        is_first = not self.nodes or self.nodes[0].sequence >= self.oldest
+        if is_first and len(reaching) == len(self.leaves) and all(map(runs_rules, self.nodes)):
+            return None  # each has an edge
+        for node in self.nodes:
+            if node.sequence >= self.oldest and (
+                id(node) in inputs or any(edge is not None and id(edge[0]) in reaching for edge in node.edges)
+            ):
+                reaching.add(id(node))
+        return reaching
+
+    def sweep(self) -> None:
+        """Run the nodes, the latest first, each on all that has arrived at it."""
+        arrived, borrowed = self.arrived, self.borrowed
+        are_plain = not (self.create_graph or self.ends or self.wanted is not None or is_anomaly_enabled())
+        are_plain = are_plain and innermost() is None
+        own = {key for key, _ in self.inputs or ()}
+        while self.nodes:
+            node = self.nodes.pop()
+            key = id(node)
+            if not (are_plain and node.runs_rules and node.hooks is None and key not in own):
+                self.visit(node)
+                continue
+            if key not in arrived:
+                continue
+            g = arrived.pop(key)
+            pulled = node.pull_all(g)  # type: ignore[attr-defined]
+            if not self.retain_graph:
+                node.release()
+            for edge, value in zip(node.edges, pulled):
+                if edge is not None:
+                    target, number = edge
+                    place = id(target) if number == 0 else (id(target), number)
+                    is_borrowed = value is g or value.base is not None
+                    if place in arrived:
+                        self.add(place, value, is_borrowed, target, node)
+                        continue
+                    arrived[place] = value
+                    if is_borrowed:
+                        borrowed.add(place)
+
+    def add(
+        self, place: Any, value: Cotangent, is_borrowed: bool, target: Any, source: GradNode | None
+    ) -> None:
+        """Add what else arrives at a place, in place where an array of the right kind is at hand."""
+        mine = self.arrived[place]
+        if place not in self.borrowed and _takes_sum(mine, value):
+            np.add(mine, value, out=mine)
+        elif not is_borrowed and _takes_sum(value, mine):
+            self.arrived[place] = np.add(mine, value, out=value)
+        elif type(mine) is Node:
+            with backward_of(value.origin, "accumulate"):
+                self.arrived[place] = named(add(mine, value), target, source)
+        else:
+            self.arrived[place] = add(mine, value)
+        self.borrowed.discard(place)
 
     def take_from_graph(self, way: Way, roots: Sequence[Edge], cotangents: Sequence[Cotangent]) -> bool:
         """In a trace, let the graph have the gradients as derivatives, if it shows all that the tape has."""
@@ -124,33 +189,35 @@ class Pass:
             if isinstance(target, GradNode):
                 self.found[id(target), number] = gradient
             else:
-                self.leaves.append(target)
-                self.buffers[id(target)] = {0: Buffer(gradient, owned=False)}
+                self.arrive((target, 0), gradient, owned=False)
         for node in way.nodes if not self.retain_graph else ():
             if any(edge is not None and self.is_wanted(edge[0]) for edge in node.edges):
                 node.release()
         return True
 
-    def arrive(self, edge: Edge, cotangent: Cotangent, owned: bool, source: GradNode | None = None) -> None:
-        """Add a cotangent, which a node sends, to what its target has."""
+    def place_of(self, edge: Edge) -> Any:
+        """What tells the ends of edges apart: the target's id, for its further outputs with their number."""
         target, number = edge
-        at_target = self.buffers.get(id(target))
-        if at_target is None:
-            self.buffers[id(target)] = {number: Buffer(cotangent, owned)}
-            if isinstance(target, GradNode):
-                heapq.heappush(self.pending, (-target.sequence, target))
-            else:
-                self.leaves.append(target)
-        elif number in at_target:
-            at_target[number].add(cotangent, owned, target, source)
-        else:
-            at_target[number] = Buffer(cotangent, owned)
+        if self.ends and (id(target), number) in self.ends:
+            return "end", id(target), number
+        return id(target) if number == 0 else (id(target), number)
+
+    def arrive(self, edge: Edge, cotangent: Cotangent, owned: bool, source: GradNode | None = None) -> None:
+        """Add a cotangent, which a node sends, to what its target has; if `owned`, no one else holds it."""
+        place = self.place_of(edge)
+        if place in self.arrived:
+            self.add(place, cotangent, not owned, edge[0], source)
+            return
+        self.arrived[place] = cotangent
+        if not owned:
+            self.borrowed.add(place)
 
     def visit(self, node: GradNode) -> None:
-        """Run a node on all that has arrived, and send the results on."""
-        cotangents: list[Cotangent] = [None] * node.outputs
-        for number, buffer in self.buffers.pop(id(node)).items():
-            cotangents[number] = buffer.value
+        """Run a node on all that has arrived, if anything has, and send the results on."""
+        places = [id(node), *((id(node), number) for number in range(1, node.outputs))]
+        if self.arrived.keys().isdisjoint(places):
+            return
+        cotangents: list[Cotangent] = [self.arrived.pop(place, None) for place in places]
         wanted = [edge is not None and self.is_wanted(edge[0]) for edge in node.edges]
         is_last = self.inputs is not None and not any(wanted)
         if node.hooks is not None and is_last:
@@ -163,7 +230,7 @@ class Pass:
             cotangents = self.before(node.hooks, self.at_tensors(node.hooks, cotangents))
         pulled = node.pull(cotangents, wanted, self.create_graph)
         if is_anomaly_enabled():
-            require_no_nan(node, pulled)
+            require_no_nan(node, cotangents, pulled)
         if node.hooks is not None and node.hooks.after:
             pulled = self.after(node, pulled, cotangents)
         if not self.retain_graph:
@@ -186,8 +253,7 @@ class Pass:
 
     def finish(self, leaf: Tensor) -> None:
         """What has arrived at a leaf is its gradient: hooks see it, then it is caught or accumulated."""
-        buffer = self.buffers.pop(id(leaf))[0]
-        value, owned = buffer.value, buffer.owned
+        value, owned = self.arrived.pop(id(leaf)), id(leaf) not in self.borrowed
         if leaf._hooks is not None:
             for hook in list(leaf._hooks["gradient"].values()):
                 value, owned = self.hooked(hook, value), False
@@ -257,25 +323,6 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 def _array(value: Any) -> Any:
     """A payload: NumPy's scalars become 0-d arrays."""
     return value if isinstance(value, ndarray | Node) else np.asarray(value)
-
-
-def _on_the_way(roots: Sequence[Edge], inputs: set[int], oldest: int) -> set[int]:
-    """The ids of all targets from which an input is reached, the inputs included; `oldest` is the first."""
-    nodes: dict[int, GradNode] = {}
-    pending = [target for target, _ in roots]
-    leaves = set()
-    while pending:
-        target = pending.pop()
-        if not isinstance(target, GradNode):
-            leaves.add(id(target))
-        elif target.sequence >= oldest and id(target) not in nodes:
-            nodes[id(target)] = target
-            pending.extend(edge[0] for edge in target.edges if edge is not None)
-    wanted = leaves & inputs
-    for node in sorted(nodes.values(), key=lambda node: node.sequence):
-        if id(node) in inputs or any(edge is not None and id(edge[0]) in wanted for edge in node.edges):
-            wanted.add(id(node))
-    return wanted
 
 
 def named(value: Node, target: Any, source: GradNode | None) -> Node:

@@ -111,6 +111,7 @@ def _packed_class(kind: type[OperatorNode]) -> type[OperatorNode]:
 
 class _Unpacking(OperatorNode):
     __slots__ = ()
+    runs_rules = False
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         operands, result = self.operands, self.result

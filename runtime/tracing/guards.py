@@ -14,7 +14,7 @@ from ...tracer.graph import Node
 from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import reshape
 from ...tracer.origin import Origin, located_at
-from ...tracer.trace import Guard
+from ...tracer.trace import KNOWN_TURNS, Guard
 
 CLOSE = {2: 1e-2, 4: 1e-4, 8: 1e-9}
 """By itemsize, how near two floats are that may be the same value, rounded differently by other code."""
@@ -104,7 +104,7 @@ class Guards:
         """The guards as text, with the user's lines: `model.py:5  while y < 3:  True 7 times, False`."""
         lines = []
         for (place, text), guards in groupby(self.guards, lambda one: (one.origin.place, one.origin.text)):
-            answers = []
+            answers: list[str] = []
             for answer, repeated in groupby(_answer_text(guard) for guard in guards):
                 count = len(list(repeated))
                 answers.append(answer if count == 1 else f"{answer} {count} times")
@@ -129,8 +129,12 @@ class Guards:
         """What is expected once the code has run for the call that was traced.
 
         The trace decided which way that call goes. Code may sum floats in another order than the trace did;
-        what it gives for them is what it will give again.
+        what it gives for them is what it will give again. Only a loop may have met what no turn was.
         """
+        for position, (guard, (pack, start, stop)) in enumerate(zip(self.guards, self.places)):
+            answer = found[pack].reshape(-1)[start:stop].reshape(guard.answer.shape)
+            if guard.turns is not None and answer != KNOWN_TURNS:
+                raise Deviated(position, answer)
         expected = []
         for number, array in enumerate(found):
             array = np.array(array).reshape(-1)
@@ -165,6 +169,11 @@ class Guards:
 
 def _answer_text(guard: Guard) -> str:
     answer = guard.answer
+    if guard.turns is not None:
+        if guard.counts is None:
+            return "any number of turns"
+        numbers = map(str, np.flatnonzero(guard.counts))
+        return f"{', '.join(numbers)} turns"
     if answer.dtype.kind == "b" and answer.size == 1:
         return str(bool(answer.item()))
     if answer.size == 1:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -35,13 +36,13 @@ from ..bytecode.write_instructions import (
     writes_of,
 )
 from ..captures.objects import is_opaque, is_users
-from ..captures.reached import Reached
+from ..captures.reached import WITHOUT_CODE, Reached, is_without_code
 from ..tape.inplace import may_overlap
 from ..values.refusals import explaining_errors
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyTensor, plain
-from .asked_types import types_of_plain_call
+from .asked_types import ASKED, types_of_plain_call
 from .stand_ins import IMPORTED, JOINED_ALONE, MODULES, WRITABLE, StandIns, stand_ins_for
 
 Function = Callable[..., Any]
@@ -51,60 +52,47 @@ class NumpyProgram:
     """A function in the form in which it can be differentiated; `run` calls it."""
 
     def __init__(self, function: Function) -> None:
-        self._given = _ContainerCopies()
-        self._function = self._with_stand_ins(function)
+        self._function = function
+        self._given: _ContainerCopies | None = None
         self._copies: _Copies | None = None
-        self._written: frozenset[str] | None = frozenset()
-        """The parameters that the function writes into; None for perhaps all."""
 
     def run(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """The result of the function."""
-        reached = Reached((self._function, *arguments, *keywords.values()))
-        plain = plain_function(self._function)
-        if plain is not None:
-            self._explore(self._function, plain, reached)
-        arguments = [self._with_stand_ins(one) for one in arguments]
-        keywords = {name: self._with_stand_ins(one) for name, one in keywords.items()}
-        if self._written is None or self._written:
-            arguments, keywords = self._writable(arguments, keywords)
+        found = explored(self._function, arguments, keywords)
+        if not found.is_fixed:
+            self._given = _ContainerCopies()
+            self._function = self._with_stand_ins(self._function)
+            arguments = [self._with_stand_ins(one) for one in arguments]
+            keywords = {name: self._with_stand_ins(one) for name, one in keywords.items()}
+        if found.is_writing and (noted := saved_values()) is not None:
+            noted.copies_arrays = True
+        if found.plain in found.concerned:
+            self._copies = _Copies(found)
+            self._function = _rebuilt(self._function, self._copies.of(found.plain))
+        if found.written is None or found.written:
+            arguments, keywords = self._writable(found.written, arguments, keywords)
+        types = types_of_plain_call(found.namespaces) if found.namespaces else nullcontext()
         try:
-            with explaining_errors(), types_of_plain_call(reached.namespaces.values()):
+            with explaining_errors(), types:
                 return self._function(*arguments, **keywords)
         finally:
-            self._given.store()
+            if self._given is not None:
+                self._given.store()
             if self._copies is not None:
                 self._copies.store()
 
     def _with_stand_ins(self, value: Any) -> Any:
         """What is given to the program, with stand-ins for functions of NumPy and `math`."""
         if type(value) in CONTAINERS:
+            assert self._given is not None
             return self._given.of(value, self._with_stand_ins)
         return value if isinstance(value, ModuleType) else JOINED_ALONE.of(value, frozenset()) or value
 
-    def _explore(self, function: Function, plain: FunctionType, code: Reached) -> None:
-        reached = {one: _reached(one) for one in code.functions}
-        helpers = [one for one in reached.values() if one.function is not plain]
-        writes = writes_of(plain.__code__)
-        self._written = writes.parameters
-        if writes.perhaps_more or any(_writes_arguments(one.function) for one in helpers):
-            self._written = None
-        is_writing = writes.any or any(writes_of(one.function.__code__).any for one in helpers)
-        if is_writing and (noted := saved_values()) is not None:
-            noted.copies_arrays = True
-        lists = any(makes_lists(one.function.__code__) for one in reached.values())
-        has_methods = any(calls_taking_methods(one.function) for one in reached.values())
-        if has_methods:
-            self._written = None
-        copies = _Copies(reached, stand_ins_for(is_writing or has_methods, lists), has_methods)
-        if plain in copies.concerned:
-            self._function = _rebuilt(function, copies.of(plain))
-            self._copies = copies
-
     def _writable(
-        self, arguments: Sequence[Any], keywords: Mapping[str, Any]
+        self, written: frozenset[str] | None, arguments: Sequence[Any], keywords: Mapping[str, Any]
     ) -> tuple[Sequence[Any], Mapping[str, Any]]:
         """The arguments with Tensors in the place of arrays that are written into."""
-        written, names = self._written, _parameters(self._function)
+        names = _parameters(self._function)
         shared = _Shared([*arguments, *keywords.values()], written is not None)
         changed = [
             shared(one) if written is None or position >= len(names) or names[position] in written else one
@@ -190,6 +178,8 @@ class _Reached:
 
     function: FunctionType
     attributes: frozenset[str]
+    contents: tuple[Any, ...]
+    """What its cells and its defaults hold."""
     variables: dict[str, Any] = field(default_factory=dict)
     cells: dict[str, Any] = field(default_factory=dict)
 
@@ -207,7 +197,7 @@ class _Reached:
 
 def _reached(function: FunctionType) -> _Reached:
     names = names_of(function.__code__)
-    one = _Reached(function, names.attributes)
+    one = _Reached(function, names.attributes, _contents(function))
     for name in names.loaded:
         if _concerns(value := function.__globals__.get(name)):
             one.variables[name] = value
@@ -215,6 +205,15 @@ def _reached(function: FunctionType) -> _Reached:
         if _concerns(value := _content(cell)):
             one.cells[name] = value
     return one
+
+
+def _contents(function: FunctionType) -> tuple[Any, ...]:
+    keywords = function.__kwdefaults__
+    return (
+        *map(_content, function.__closure__ or ()),
+        *(function.__defaults__ or ()),
+        *(keywords.values() if keywords else ()),
+    )
 
 
 def _concerns(value: Any) -> bool:
@@ -331,6 +330,152 @@ def _content(cell: CellType) -> Any:
         return None
 
 
+# --- what is found out about a function ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Explored:
+    """What code a function can run, with certain arguments, and what becomes of it.
+
+    Attributes:
+        plain: the Python function that is run; None for what was not written in Python, and pullback's own.
+        namespaces: the variables of modules whose code it can run, where that asks for types.
+        is_fixed: whether all this is the same as long as variables of the functions hold the same.
+        written: the parameters that it writes into; None for perhaps all.
+        is_writing: whether any code writes into arrays.
+        replaces_arrays: whether arrays are replaced, too, since their methods take others.
+        concerned: the functions that reach a stand-in, themselves or through others.
+    """
+
+    plain: FunctionType | None
+    functions: dict[FunctionType, _Reached]
+    namespaces: tuple[dict[str, Any], ...]
+    is_fixed: bool
+    written: frozenset[str] | None = frozenset()
+    is_writing: bool = False
+    replaces_arrays: bool = False
+    stand_ins: StandIns = JOINED_ALONE
+    concerned: frozenset[FunctionType] = frozenset()
+    reads: tuple[tuple[dict[str, Any], str, Any], ...] = ()
+    """Global variables of the functions, by namespace and name, with what they held."""
+
+    def holds_for(self, function: FunctionType) -> bool:
+        """Whether it is what would be found for a function of the same code."""
+        if self.concerned and function is not self.plain:
+            return False
+        return (
+            self._is_same(function, self.plain)
+            and all(
+                self._is_same(variables.get(name, MISSING), value) for variables, name, value in self.reads
+            )
+            and all(
+                self._are_same(_contents(one.function), one.contents)
+                for one in self.functions.values()
+                if one.function is not self.plain and one.contents
+            )
+        )
+
+    def _is_same(self, found: Any, value: Any) -> bool:
+        """Whether a variable holds what it did; one number, or array, is as good as another."""
+        kind = type(value)
+        if kind is FunctionType and type(found) is FunctionType and value in self.functions:
+            return (
+                (found is value or (found.__code__ is value.__code__ and not found.__dict__))
+                and found.__globals__ is value.__globals__
+                and self._are_same(_contents(found), self.functions[value].contents)
+            )
+        if found is value:
+            return True
+        if self.concerned:  # whose copies hold the values
+            return False
+        if kind is tuple and type(found) is tuple:
+            return self._are_same(found, value)
+        return kind is not np.ufunc and {kind, type(found)} <= WITHOUT_CODE
+
+    def _are_same(self, found: Sequence[Any], values: Sequence[Any]) -> bool:
+        return len(found) == len(values) and all(map(self._is_same, found, values))
+
+
+MISSING = object()
+MOST_KNOWN = 256
+_known: dict[int, Explored] = {}
+"""What was found for functions, by the id of their code, where that is fixed."""
+
+
+def explored(function: Function, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Explored:
+    """What code a function can run with these arguments."""
+    if type(function) is not FunctionType or not all(map(is_without_code, (*arguments, *keywords.values()))):
+        return _explored(function, Reached((function, *arguments, *keywords.values())), False)
+    key = id(function.__code__)
+    found = _known.get(key)
+    if found is None or not found.holds_for(function):
+        reached = Reached((function,))
+        found = _explored(function, reached, reached.is_fixed)
+        if found.is_fixed:
+            if len(_known) >= MOST_KNOWN:
+                _known.clear()
+            _known[key] = found
+    return found
+
+
+def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
+    plain = plain_function(function)
+    if plain is None:
+        return Explored(None, {}, tuple(code.namespaces.values()), False)
+    functions = {one: _reached(one) for one in code.functions}
+    helpers = [one for one in functions if one is not plain]
+    writes = writes_of(plain.__code__)
+    is_writing = writes.any or any(writes_of(one.__code__).any for one in helpers)
+    lists = any(makes_lists(one.__code__) for one in functions)
+    has_methods = any(map(calls_taking_methods, functions))
+    perhaps_all = writes.perhaps_more or has_methods or any(map(_writes_arguments, helpers))
+    stand_ins = stand_ins_for(is_writing or has_methods, lists)
+    reads = [
+        (one.__globals__, name, one.__globals__.get(name, MISSING))
+        for one in functions
+        for name in names_of(one.__code__).loaded
+    ]
+    asking = [variables for variables, name, _ in reads if name in ASKED]
+    return Explored(
+        plain,
+        functions,
+        tuple({id(one): one for one in asking}.values()) if is_fixed else tuple(code.namespaces.values()),
+        is_fixed,
+        None if perhaps_all else writes.parameters,
+        is_writing,
+        has_methods,
+        stand_ins,
+        _concerned(functions, stand_ins, has_methods),
+        tuple(reads),
+    )
+
+
+def _concerned(
+    functions: Mapping[FunctionType, _Reached], stand_ins: StandIns, replaces_arrays: bool
+) -> frozenset[FunctionType]:
+    def is_replaced(value: Any, attributes: frozenset[str]) -> bool:
+        if type(value) is np.ndarray:
+            return replaces_arrays and value.dtype in SUPPORTED
+        return stand_ins.of(value, attributes) is not None
+
+    leads = {
+        one.function
+        for one in functions.values()
+        if one.imports() or any(is_replaced(value, one.attributes) for value in one.held())
+    }
+    while leads:
+        more = {
+            one.function
+            for one in functions.values()
+            if one.function not in leads
+            and any(not leads.isdisjoint(_functions_of(value, one.attributes)) for value in one.held())
+        }
+        if not more:
+            break
+        leads |= more
+    return frozenset(leads)
+
+
 # --- copies with other variables ----------------------------------------------------------------------------
 
 
@@ -390,37 +535,16 @@ class _ModuleView(ModuleType):
 class _Copies:
     """Copies of the functions that lead to what has a stand-in, made once each."""
 
-    def __init__(
-        self, reached: dict[FunctionType, _Reached], stand_ins: StandIns, replaces_arrays: bool
-    ) -> None:
-        self._reached = reached
-        self._stand_ins = stand_ins
-        self._replaces_arrays = replaces_arrays
+    def __init__(self, found: Explored) -> None:
+        self._reached = found.functions
+        self._stand_ins = found.stand_ins
+        self._replaces_arrays = found.replaces_arrays
         self._arrays: dict[int, Tensor] = {}
-        self.concerned = self._concerned()
+        self.concerned = found.concerned
         self.variables: dict[int, _Variables] = {}
         self._copies: dict[FunctionType, FunctionType] = {}
         self._views: dict[int, _ModuleView] = {}
         self._containers = _ContainerCopies()
-
-    def _concerned(self) -> set[FunctionType]:
-        """The functions that reach a stand-in, themselves or through others."""
-        leads = {
-            one.function
-            for one in self._reached.values()
-            if one.imports() or any(self._stand_in(value, one.attributes) is not None for value in one.held())
-        }
-        while leads:
-            more = {
-                one.function
-                for one in self._reached.values()
-                if one.function not in leads
-                and any(not leads.isdisjoint(_functions_of(value, one.attributes)) for value in one.held())
-            }
-            if not more:
-                break
-            leads |= more
-        return leads
 
     def of(self, function: FunctionType) -> FunctionType:
         """The copy of a function that is concerned."""

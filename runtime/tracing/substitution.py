@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ...tracer.dims import python_type
 from ...tracer.errors import LeakedTraceError, MutationError
@@ -29,6 +30,8 @@ from ..captures.state import Counted
 from ..values.tensor import Tensor
 from .asked_types import BUILT_IN
 
+originals: WeakKeyDictionary[FunctionType, FunctionType] = WeakKeyDictionary()
+"""Of the copies of functions what they are copies of."""
 STATE = (bool, int, float, str, type(None), Counted)
 """What a compiled function may change where it is reached: each call reads it, and writes it anew."""
 
@@ -262,6 +265,7 @@ class Substitution:
                 original.__code__, variables, original.__name__, original.__defaults__, tuple(cells.values())
             ),
         )
+        originals[copied] = original
         keywords = dict(original.__kwdefaults__ or {})
         copied.__dict__.update(original.__dict__)
         for name, cell in zip(cells, closure):

@@ -36,6 +36,7 @@ from ..values.tensor import Tensor, make
 from ..values.value_kinds import kind_of_value
 from .guards import Guards
 from .signature import EXACT, Call, conform, is_number, spec_of_leaf
+from .standpoints import Standpoints
 from .substitution import ChangesFound, Substitution
 
 
@@ -95,11 +96,36 @@ class Traced:
     """Whether the results go to another program: then numbers stay arrays (`prefixes.py`)."""
 
     @property
+    def given(self) -> int:
+        """How many of the first inputs of the graph are the caller's, or what the function reaches."""
+        return len(self.argument_names) + len(self.sources)
+
+    @property
     def identities_hold(self) -> Callable[[Sequence[Any]], bool] | None:
         """What tells from the leaves of a call whether the same are one object; None if nobody asks."""
         if self.identities is None or self.hands_on:
             return None
         return held_by(self.reading, len(self.argument_names), self.identities)
+
+    def is_alike(self, other: Traced) -> bool:
+        """Whether another trace takes and gives the same, but for the numbers of turns that are known."""
+        counts = [guard.counts for one in (self, other) for guard in one.guards.guards]
+        constants = [
+            [array for array in one.constants if not any(array is known for known in counts)]
+            for one in (self, other)
+        ]
+        return (
+            self._form == other._form
+            and len(constants[0]) == len(constants[1])
+            and all(map(np.array_equal, *constants))
+            and not any((self.drawn, other.drawn, self.updates, other.updates, self.gradient, other.gradient))
+        )
+
+    @property
+    def _form(self) -> tuple[Any, ...]:
+        """What traces that are alike share besides the graph."""
+        results = self.results.expression, repr(self.results.held)
+        return self.sources, self.written, self.needs_grad, self.kinds, self.identities, results
 
     def put_back(self) -> None:
         """Let the streams that were drawn from stand where they stood before the trace."""
@@ -203,6 +229,8 @@ class _Run:
         self.takes_tensors = bool(tensors)
         self.records = is_recording() and any(tensor.requires_grad for tensor in tensors)
         self.trace = Trace(name, self.records, answers)
+        self.standpoints = Standpoints(self.trace)
+        self.changes_state = bool(changed.numbers or changed.containers)
         self.stand_ins: list[tuple[Tensor, Node, str]] = []
         self.differentiated: list[Tensor] = []
         """The stand-ins of what depends on an argument of a transform around the call."""
@@ -324,7 +352,7 @@ class _Run:
         from ...codegen.derivatives.taken import Taken  # not at start
         from ...codegen.rewriting.split_complex import Split
 
-        guards = self.trace.guards
+        outputs, guards = self._with_turns_rolled(outputs, pulled)
         values = name_results((*outputs, *pulled.gradients.values(), *(guard.node for guard in guards)))
         if not pulled.gradients:
             values = self.trace.stack_drawn(self.trace.share_captured(values))
@@ -340,6 +368,20 @@ class _Run:
                 for one in guards
             ],
         )
+
+    def _with_turns_rolled(
+        self, outputs: Sequence[Node], pulled: _Pulled
+    ) -> tuple[Sequence[Node], Sequence[Guard]]:
+        """The outputs and guards, with `while` loops for any number of turns."""
+        from ...codegen.rolling.turns import roll_turns  # not at start
+
+        self.standpoints.forget()
+        guards = self.trace.guards
+        if self.changes_state or pulled.gradients:
+            return outputs, guards
+        rolled = roll_turns(outputs, guards, self.trace.equal_captured(), self.trace.capture)
+        self.trace.notes += rolled.notes
+        return rolled.outputs, rolled.guards
 
     def _identified(self) -> list[Any]:
         """What may be one object: the array arguments, then what the function reaches."""
@@ -437,6 +479,7 @@ class _Run:
         args, kwargs = self.call.rebuild(leaves)
         before = _contents((args, kwargs))
         self.trace.lost_numbers.root = sys._getframe().f_code
+        self.trace.standpoint = self.standpoints.now
         with (
             tracing(self.trace),
             differentiating(self.differentiated, next_sequence()),

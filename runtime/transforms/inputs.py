@@ -11,6 +11,7 @@ import math
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from ..tracing.numpy_programs import NumpyProgram
 from ..values.differentiated import differentiating
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from ..values.foreign import how_to_pass
-from ..values.modes import enable_grad, is_recording
+from ..values.modes import enable_grad, is_recording, recording
 from ..values.nodes import Edge, GradNode, have_own_backward, next_sequence, targets_behind
 from ..values.plain_arrays import require_plain_array
 from ..values.saved import keeping_saved_values
@@ -82,12 +83,15 @@ class Inputs:
         trace = innermost()
         if trace is not None:
             trace.differentiable = True
+        former = recording.set(True)
         try:
-            differentiated = differentiating(self.leaves, self._first_sequence)
-            with enable_grad(), keeping_saved_values(), differentiated:
+            with keeping_saved_values(), differentiating(self.leaves, self._first_sequence):
                 return NumpyProgram(function).run(self._args, self._kwargs)
         finally:
-            _closed.update((id(one), one) for one in self.leaves if id(one) in self._own)
+            recording.reset(former)
+            for one in self.leaves:
+                if id(one) in self._own:
+                    _closed[id(one)] = one
 
     def _replaced(self, value: Any, label: str) -> Any:
         leaves, structure = flat(value)
@@ -165,7 +169,8 @@ class Inputs:
         is_real = not any(one.is_complex() for one in outputs)  # of complex ones the tape takes it
         if is_real and self._graph_shows(outputs):
             return jacobians(outputs, self.leaves, self._outer(outputs, keep))
-        return [_all_pulled(output, self.leaves, keep) for output in outputs]
+        behind = None if keep else self._behind
+        return [_all_pulled(output, self.leaves, keep, behind) for output in outputs]
 
     def pulled(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], keep: bool
@@ -207,13 +212,13 @@ class Inputs:
         targets = [output.grad_fn or output for output in outputs if output.requires_grad]
         first = self._first_sequence
         self._behind = targets_behind(targets, first)
-        return self.recording and (
-            any(one.requires_grad for one in given)
-            or any(
-                target.sequence < first if isinstance(target, GradNode) else not self._is_own(target)
-                for target in self._behind
-            )
-        )
+        if not self.recording:
+            return False
+        for target in self._behind:
+            is_node = isinstance(target, GradNode)
+            if target.sequence < first if is_node else not self._is_own(target):
+                return True
+        return any(one.requires_grad for one in given)
 
     def results(self, gradients: Sequence[Tensor | None], keep: bool) -> list[Any]:
         """For each differentiated argument its gradient, with zeros for None, in the argument's structure."""
@@ -261,17 +266,10 @@ def _places(
     Raises:
         ArgumentError: the call has no such argument.
     """
-    try:
-        names = [
-            one.name
-            for one in inspect.signature(function).parameters.values()
-            if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-        ]
-    except ValueError:  # written in C
-        names = []
+    names = _parameters(function)
     found: list[tuple[int | str, str]] = []
     for wanted in as_tuple(argnums):
-        position = names.index(wanted) if isinstance(wanted, str) and wanted in names else wanted
+        position = list(names).index(wanted) if isinstance(wanted, str) and wanted in names else wanted
         if isinstance(position, int) and -len(args) <= position < len(args):
             position %= len(args)
             found.append((position, names[position] if position < len(names) else f"argument {position}"))
@@ -288,6 +286,17 @@ def _places(
     return found
 
 
+def _parameters(function: Function) -> Sequence[str]:
+    """The names of those that may be given by position."""
+    if type(function) is FunctionType and not function.__dict__:
+        return function.__code__.co_varnames[: function.__code__.co_argcount]
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # written in C
+        return ()
+    return [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+
+
 def flat(value: Any) -> tuple[list[Any], Any]:
     """Leaves and structure; the structure of a single leaf is None."""
     return flatten(value) if is_container(value) else ([value], None)
@@ -299,13 +308,15 @@ def zeros(like: Tensor) -> Tensor:
     return make(constant(0, value.spec) if isinstance(value, Node) else np.zeros(value.shape, value.dtype))
 
 
-def _all_pulled(output: Tensor, inputs: Sequence[Tensor], keep: bool) -> Sequence[Tensor | None]:
+def _all_pulled(
+    output: Tensor, inputs: Sequence[Tensor], keep: bool, behind: Sequence[Any] | None
+) -> Sequence[Tensor | None]:
     """For each input the derivatives of all elements of `output`, of shape `output.shape + input.shape`.
 
-    None where a number does not depend on an input.
+    None where a number does not depend on an input. What is `behind` the output on the tape may be known.
     """
     if not output.is_complex():
-        return _pulled(output, inputs, keep, 1.0)
+        return _pulled(output, inputs, keep, 1.0, behind)
     pulled = [one if one is None else conjugate(one) for one in _pulled(output, inputs, keep, 1.0)]
     if all(one.is_complex() for one in inputs):
         return pulled
@@ -317,13 +328,17 @@ def _all_pulled(output: Tensor, inputs: Sequence[Tensor], keep: bool) -> Sequenc
 
 
 def _pulled(
-    output: Tensor, inputs: Sequence[Tensor], keep: bool, direction: complex
+    output: Tensor,
+    inputs: Sequence[Tensor],
+    keep: bool,
+    direction: complex,
+    behind: Sequence[Any] | None = None,
 ) -> Sequence[Tensor | None]:
     """What is pulled back of each element of `output`, changed in a direction."""
     shape = tuple(output._value.shape)
     if not shape:
         one = make(np.asarray(direction, output._value.dtype)) if output.is_complex() else None
-        return pull_back([output], inputs, [one], create_graph=keep, retain_graph=output.is_complex() or None)
+        return pull_back([output], inputs, [one], keep, output.is_complex() or None, behind)
     size = math.prod(shape)
     basis = (direction * np.eye(size, dtype=output._value.dtype)).reshape(size, *shape)
     rows = [pull_back([output], inputs, [make(one)], create_graph=keep, retain_graph=True) for one in basis]

@@ -116,6 +116,11 @@ class Results:
         self._namespace: dict[str, Any] = {}
         self.expression = self._take_apart(value, ())
 
+    @property
+    def held(self) -> tuple[Any, ...]:
+        """What is in the structure besides leaves."""
+        return tuple(self._namespace.values())
+
     def builder(
         self, produce: Callable[[Any], Sequence[Any]], form: Callable[[int], str] = "o{}".format, **names: Any
     ) -> Callable[[Any], Any]:

@@ -6,16 +6,17 @@ itself. Nodes never hold the tensors that they made, so that a graph is freed wh
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import GradientError
 from ...tracer.graph import Node
-from ...tracer.operator import Operator
+from ...tracer.operator import HOLOMORPHIC, Operator
 from ...tracer.ops.reduction import sum_to_shape
 from ...tracer.origin import backward_of
 from ...tracer.spec import Spec
@@ -49,6 +50,8 @@ class GradNode:
 
     __slots__ = ("__weakref__", "_metadata", "edges", "hooks", "sequence")
     outputs = 1
+    runs_rules = False
+    """Whether it is of an operator, with what that saves as it is: `pull_all` does what `pull` does."""
     is_in_graph = False
     """Whether, in a trace, the graph shows what the node's backward is."""
     edges: Sequence[Edge | None]
@@ -86,6 +89,9 @@ class GradNode:
     def backward_to_leaves(self, output: Tensor, retain_graph: bool) -> bool:
         """Do a whole backward pass from `output`, if the node has a shorter way than the engine's."""
         return False
+
+    def explain_anomaly(self, cotangents: list[Any], pulled: Sequence[Any]) -> None:
+        """Raise AnomalyError if what it has made of cotangents is not finite, and it knows why."""
 
     def release(self) -> None:
         """Let go of what was saved for the backward pass."""
@@ -204,19 +210,23 @@ def hooks_of_leaf(leaf: Tensor) -> dict[str, dict[int, Callable[..., Any]]]:
     return leaf._hooks
 
 
-def targets_behind(targets: Iterable[Any], oldest: int = 0) -> list[Any]:
+def targets_behind(
+    targets: Iterable[Any], oldest: int = 0, ends: Container[tuple[int, int]] = ()
+) -> list[Any]:
     """The nodes and leaves that gradients reach from `targets`, these included, each once.
 
-    Nodes made before the sequence number `oldest` are the last on their way.
+    Nodes made before the sequence number `oldest` are the last on their way, and edges in `ends`, each the id
+    of a target and an output number, are not gone.
     """
     found = list({id(target): target for target in targets}.values())
     seen = set(map(id, found))
     for target in found:  # which grows
         if isinstance(target, GradNode) and target.sequence >= oldest:
             for edge in target.edges:
-                if edge is not None and id(edge[0]) not in seen:
-                    seen.add(id(edge[0]))
-                    found.append(edge[0])
+                if edge is None or (key := id(edge[0])) in seen or (ends and (key, edge[1]) in ends):
+                    continue
+                seen.add(key)
+                found.append(edge[0])
     return found
 
 
@@ -250,7 +260,11 @@ class Saved:
         self.version = cell[0]
         noted = saved_values()
         if noted is not None:
-            noted.note(cell, self)
+            noted.note(self)
+
+    @property
+    def cells(self) -> Sequence[Cell]:
+        return (self.cell,)
 
     def keep(self, cell: Cell, copies: Copies) -> None:
         """Hold a copy from now on: see `saved.py`."""
@@ -316,23 +330,34 @@ NO_VERSIONS: list[tuple[int, Cell, int]] = []
 def spec_of_operand(value: Any, dtype: np.dtype) -> Spec:
     """The spec of an operand; a Python number has the dtype of the operator."""
     shape = getattr(value, "shape", None)
-    return Spec((), dtype) if shape is None else Spec(shape, value.dtype)
+    return _spec((), dtype) if shape is None else _spec(shape, value.dtype)
 
 
 def specs_of(values: Sequence[Any], result: Any) -> tuple[Sequence[Spec], Spec]:
-    return [spec_of_operand(value, result.dtype) for value in values], Spec(result.shape, result.dtype)
+    return [spec_of_operand(value, result.dtype) for value in values], _spec(result.shape, result.dtype)
+
+
+@functools.lru_cache(maxsize=1024)
+def _spec(shape: tuple[int, ...], dtype: np.dtype) -> Spec:
+    return Spec(shape, dtype)
 
 
 class Plan:
     """What recording an operator takes, for one set of operands that require grad; made once, then reused."""
 
-    __slots__ = ("edges", "node_class", "operator", "positions", "saves", "saves_result", "saves_specs")
+    __slots__ = (
+        "is_holomorphic", "may_broadcast", "node_class", "operator", "positions", "pull", "saves",
+        "saves_result", "saves_specs",
+    )  # fmt: skip
 
     def __init__(self, operator: Operator, mask: int, count: int, name: str) -> None:
         self.operator = operator
+        self.may_broadcast = count > 1 or operator.family != "elementwise"
         self.positions = tuple(
             position for position in range(count) if mask >> position & 1 and operator.rule_for(position)
         )
+        self.pull = operator.pulling(self.positions, count)
+        self.is_holomorphic = operator.of_complex == HOLOMORPHIC
         wanted, self.saves_result = operator.needs(self.positions, count)
         self.saves = tuple(sorted(wanted))
         rules = [operator.rules[operator.operand_name(position)] for position in self.positions]
@@ -365,7 +390,8 @@ class OperatorNode(GradNode):
     plan: Plan
     attributes: dict[str, Any]
     shapes: Sequence[tuple[int, ...]] | None
-    """The shapes of the operands that get a gradient; None in a trace."""
+    """The shapes of the operands that get a gradient; None in a trace, and where there is no other operand
+    with which they could broadcast."""
     specs: tuple[Sequence[Spec], Spec] | None
     """Of the operands and of the result, if a rule asks for them; None in a trace."""
     operands: list[Any] | None
@@ -375,6 +401,7 @@ class OperatorNode(GradNode):
     forward: Node | None
     """In a trace the graph node of the result."""
     freed: bool
+    runs_rules = True
     is_in_graph = True
 
     @property
@@ -388,33 +415,74 @@ class OperatorNode(GradNode):
     def value_of(self, number: int) -> Node | None:
         return self.forward
 
+    def __init__(self, plan: Plan, attributes: dict[str, Any], edges: Sequence[Edge | None]) -> None:
+        self.plan = plan
+        self.attributes = attributes
+        self.edges = edges
+        self.sequence = next_sequence()
+        self.hooks = self._metadata = self.forward = None
+        self.operands = self.result = self.shapes = self.specs = None
+        self.versions = NO_VERSIONS
+        self.freed = False
+
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
+        if self.forward is not None:
+            self._require_saved()
+            with backward_of(self.forward.origin, self.plan.operator.name):
+                return self._run_rules(cotangents[0], wanted, create_graph)
+        if create_graph or not all(wanted[position] for position in self.plan.positions):
+            self._require_saved()
+            return self._run_rules(cotangents[0], wanted, create_graph)
+        return self.pull_all(cotangents[0])
+
+    def pull_all(self, g: Any) -> Sequence[Any]:
+        """The cotangents of all edges, of arrays."""
         if self.freed:
             raise GradientError(FREED)
-        self._check_versions()
-        if self.forward is None:
-            return self._run_rules(cotangents[0], wanted, create_graph)
-        with backward_of(self.forward.origin, self.plan.operator.name):
-            return self._run_rules(cotangents[0], wanted, create_graph)
+        for _, cell, version in self.versions:
+            if cell[0] != version:
+                self._require_saved()
+        plan = self.plan
+        specs, y_spec = self.specs or NO_SPECS
+        if plan.is_holomorphic and g.dtype.kind == "c":
+            pulled = plan.operator.pulled(
+                plan.pull, g, self.result, y_spec, self.operands or (), specs, self.attributes
+            )
+        else:
+            pulled = plan.pull(g, self.result, y_spec, self.operands or (), specs, self.attributes)
+        if self.shapes is None:
+            return pulled
+        for position, shape in zip(plan.positions, self.shapes):
+            if pulled[position].shape != shape:  # type: ignore[union-attr]
+                return self._summed(pulled)
+        return pulled
+
+    def _summed(self, pulled: Sequence[Any]) -> Sequence[Any]:
+        """Cotangents of the shape that operands were broadcast to, in the operands' own."""
+        shapes = dict(zip(self.plan.positions, self.shapes or ()))
+        return [
+            None if one is None else sum_to_shape(one, shapes[place]) for place, one in enumerate(pulled)
+        ]
 
     def _run_rules(self, g: Any, wanted: Sequence[bool], create_graph: bool) -> list[Any]:
+        """The rules one by one: those that are wanted, perhaps on tensors or on nodes of a graph."""
         plan = self.plan
         operands: Sequence[Any] = self.operands or ()
-        result = self.result
-        shapes, specs = self.shapes, self.specs
-        if shapes is None:
+        result, specs = self.result, self.specs
+        shapes = self.shapes
+        if shapes is None and self.forward is not None:
             shapes = [operands[position].shape for position in plan.positions]
             specs = specs_of(operands, result) if plan.saves_specs else None
         if create_graph:
             operands, result = self._as_tensors()
         operand_specs, result_spec = specs or NO_SPECS
         pulled: list[Any] = [None] * len(self.edges)
-        for position, shape in zip(plan.positions, shapes):
+        for place, position in enumerate(plan.positions):
             if wanted[position]:
                 cotangent = plan.operator.pull_back(
                     position, g, operands, operand_specs, result, result_spec, self.attributes
                 )
-                pulled[position] = sum_to_shape(cotangent, shape)
+                pulled[position] = cotangent if shapes is None else sum_to_shape(cotangent, shapes[place])
         return pulled
 
     def _as_tensors(self) -> tuple[list[Any], Any]:
@@ -431,6 +499,10 @@ class OperatorNode(GradNode):
             result = tensor_at(result, (self, 0), cells.get(-1) or [0, None])
         return operands, result
 
+    @property
+    def cells(self) -> Sequence[Cell]:
+        return [cell for _, cell, _ in self.versions]
+
     def keep(self, cell: Cell, copies: Copies) -> None:
         """Hold copies of what was saved of one memory: see `saved.py`."""
         for number, (position, saved_cell, version) in enumerate(self.versions):
@@ -442,7 +514,10 @@ class OperatorNode(GradNode):
                 self.operands[position] = copies.of(self.operands[position])
             self.versions[number] = (position, copies.cell, 0)
 
-    def _check_versions(self) -> None:
+    def _require_saved(self) -> None:
+        """GradientError where what the rules need is gone, or was written to since."""
+        if self.freed:
+            raise GradientError(FREED)
         for position, cell, version in self.versions:
             if cell[0] != version:
                 value = self.result if position < 0 else (self.operands or ())[position]

@@ -174,6 +174,25 @@ def format_scalar(value: HasItem, format_spec: str = "") -> str:
     return object.__format__(value, format_spec)
 
 
+def format_table(array: np.ndarray) -> list[list[str]]:
+    """The elements of an array of up to two dimensions as they are printed, in rows; edges of a large one.
+
+    Example:
+        >>> format_table(np.array([[0.5, 1.0]]))
+        [['0.5000', '1.0000']]
+    """
+    table = np.atleast_2d(array)
+    elided = tuple(table.size > _options.threshold and n > 2 * _options.edgeitems for n in table.shape)
+    visible = _visible_part(table, elided, _options.edgeitems)
+    text = _choose_format(visible, _options).text if visible.size else str
+    rows = [[text(value).strip() for value in row] for row in visible.tolist()]
+    if elided[1]:
+        rows = [[*row[: _options.edgeitems], "…", *row[_options.edgeitems :]] for row in rows]
+    if elided[0]:
+        rows.insert(_options.edgeitems, ["…"] * len(rows[0]))
+    return rows
+
+
 def _dtype_is_implied(dtype_name: str, is_empty: bool, default_float: str) -> bool:
     """Whether the printed values alone tell the dtype; those of an empty tensor tell the default only."""
     if is_empty:

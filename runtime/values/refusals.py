@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import dis
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
 from ...tracer.errors import ArgumentError, GradientError, PullbackError, UnsupportedError
 from ...tracer.origin import at_caller, at_place, is_users_code, place_of_line
+from ...tracer.tracebacks import hide_own_frames
 from ..bytecode.library_calls import call_at, library_call
 from .saved import saved_values
 
@@ -137,17 +137,20 @@ ABOUT_TENSORS = re.compile(
 )
 
 
-@contextmanager
-def explaining_errors() -> Iterator[None]:
+class explaining_errors:
     """Inside, the user's function runs on Tensors: what libraries raise about them is explained."""
-    refusals: list[PullbackError] = []
-    token = _refusals.set(refusals)
-    try:
-        yield
-    except Exception as error:
-        raise explained(error, refusals)  # noqa: B904
-    finally:
-        _refusals.reset(token)
+
+    def __enter__(self) -> None:
+        self._refusals: list[PullbackError] = []
+        self._token = _refusals.set(self._refusals)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        shown = explained(error, self._refusals) if isinstance(error, Exception) else error
+        _refusals.reset(self._token)
+        if isinstance(error, Exception):
+            hide_own_frames(error)
+        if shown is not error and shown is not None:
+            raise shown
 
 
 def explained(error: Exception, refusals: Sequence[PullbackError] = ()) -> Exception:

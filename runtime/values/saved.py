@@ -10,8 +10,7 @@ saves copies of such arrays; one copy for as long as the array stays the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -22,6 +21,10 @@ Cell = list[Any]  # [version, the place of the last write]: see tensor.py
 
 class Saver(Protocol):
     """What keeps values for a backward pass."""
+
+    @property
+    def cells(self) -> Sequence[Cell]:
+        """Those of the memory that its values are of."""
 
     def keep(self, cell: Cell, copies: Copies) -> None:
         """Replace the values of the memory that `cell` belongs to by copies."""
@@ -51,27 +54,35 @@ class SavedValues:
     def __init__(self) -> None:
         self.copies_arrays = False
         """Whether what is saved of memory that is no Tensor's is copied at once."""
+        self._new: list[Saver] = []
+        """Who has saved values since the last write, which sorts them into `_savers`."""
         self._savers: dict[int, tuple[Cell, list[Saver]]] = {}
         self._of_arrays: dict[int, Cell] = {}
         self._copies = Copies()
+        self.note = self._new.append
+        """Called with who has saved values."""
 
     def share(self, cell: Cell) -> None:
         """`cell` belongs to a Tensor around an array that is written to without asking."""
         if self.copies_arrays:
             self._of_arrays[id(cell)] = cell
+            self.note = self._note_of_arrays
 
-    def note(self, cell: Cell, saver: Saver) -> None:
-        """A saver has a value of the memory that `cell` belongs to."""
-        if id(cell) in self._of_arrays:
-            saver.keep(cell, self._copies)
-            return
-        found = self._savers.get(id(cell))
-        if found is None:
-            found = self._savers[id(cell)] = (cell, [])  # which keeps the cell alive, and so its id
-        found[1].append(saver)
+    def _note_of_arrays(self, saver: Saver) -> None:
+        self._new.append(saver)
+        for cell in saver.cells:
+            if id(cell) in self._of_arrays:
+                saver.keep(cell, self._copies)
 
     def keep(self, cell: Cell) -> None:
         """The memory is going to be written to."""
+        for saver in self._new:
+            for own in saver.cells:
+                found = self._savers.get(id(own))
+                if found is None:
+                    found = self._savers[id(own)] = (own, [])  # which keeps the cell alive, and so its id
+                found[1].append(saver)
+        self._new.clear()
         _, savers = self._savers.pop(id(cell), (cell, []))
         copies = Copies()
         for saver in savers:
@@ -83,11 +94,11 @@ saved_values = _current.get
 """Those of the transform that is running its function, or None."""
 
 
-@contextmanager
-def keeping_saved_values() -> Iterator[None]:
+class keeping_saved_values:
     """Inside, writes leave what the tape has saved as it was; an inner transform adds to the outer's."""
-    token = _current.set(_current.get() or SavedValues())
-    try:
-        yield
-    finally:
-        _current.reset(token)
+
+    def __enter__(self) -> None:
+        self._token = _current.set(_current.get() or SavedValues())
+
+    def __exit__(self, *error: object) -> None:
+        _current.reset(self._token)

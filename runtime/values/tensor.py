@@ -418,6 +418,12 @@ class TorchTensor(Tensor):
     _precedence = 3
     _is_torch = True
 
+    def _repr_html_(self) -> str | None:
+        """In notebooks: what it is, and its elements as a table."""
+        from ..notebooks.tensors import table  # not at start
+
+        return table(self)
+
 
 TorchTensor.__name__ = TorchTensor.__qualname__ = "Tensor"  # as the namespace calls it
 TorchTensor.__module__ = "pullback"

@@ -20,7 +20,7 @@ name of the function: `pb.std(x)` divides by n - 1 for every x, and gives an nda
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -197,6 +197,13 @@ def as_number(tensor: Tensor) -> Tensor:
     """The same of a function that gives numbers, also where ours takes them from an array as views."""
     is_number = isinstance(tensor, NumpyTensor) and not tensor.ndim
     return as_kind(tensor, NumpyScalar) if is_number else tensor
+
+
+def number_reader(kind: type[Tensor], dtype: np.dtype) -> Callable[[ndarray], Any]:
+    """What makes of an array of one element the number that such a tensor stands for."""
+    number = dtype.type
+    item: Callable[[ndarray], Any] = ndarray.item
+    return item if kind is PythonNumber else lambda array: number(array.item())
 
 
 def plain(value: Any) -> Any:

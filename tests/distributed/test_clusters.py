@@ -232,6 +232,19 @@ def test_what_it_costs_is_explained(client: Any) -> None:
     assert "103 rows in 2 parts" in text and "break even" in text
 
 
+def test_what_the_function_reaches_goes_out_anew_where_it_changes(client: Any) -> None:
+    scale = [1.0]
+
+    def scaled(w, x):
+        return scale[0] * ((x @ w) ** 2).sum()
+
+    evaluate, data = pb.dask.value_and_grad(scaled), in_parts(X, 50, 53)
+    value, _ = evaluate(np.ones(3), data)
+    scale[0] = 2.0
+    twice, _ = evaluate(np.ones(3), data)
+    np.testing.assert_allclose(twice, 2.0 * value, rtol=1e-14)
+
+
 def slowly(block: np.ndarray) -> np.ndarray:
     time.sleep(0.5)
     return block

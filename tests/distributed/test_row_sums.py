@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,15 +12,19 @@ import pytest
 import pullback as pb
 from pullback.errors import OutputError, SeparationError
 from pullback.runtime.dispatch.compiled import CompiledFunction
-from pullback.runtime.distributed.proof import EXAMPLE_ROWS, prove
+from pullback.runtime.distributed.proof import Proof
+from pullback.runtime.distributed.row_parts import sums_and_gradients
 
 DRAWS = np.random.default_rng(0)
 WEIGHTS = np.array([0.5, -1.0, 2.0])
 
 
+def example(rows: int) -> tuple[Any, ...]:
+    return WEIGHTS, np.zeros((rows, 3)), np.zeros(rows)
+
+
 def form(function: Callable[..., Any]) -> Any:
-    examples = [(WEIGHTS, np.zeros((rows, 3)), np.zeros(rows)) for rows in EXAMPLE_ROWS]
-    return prove(CompiledFunction(function), examples, (True, True))
+    return Proof(CompiledFunction(function), example, (True, True)).form
 
 
 def _tanh_residuals(p, X, y):
@@ -48,6 +53,7 @@ SUMS: dict[str, tuple[Callable[..., Any], Any]] = {
     "sum and mean": (lambda p, X, y: y.sum() * p[0] + (X @ p).mean(), ((False, True), (None, None), False)),
     "columns": (_by_column, ((False,), (None,), False)),
     "chosen by label": (_labels, ((True,), (None,), False)),
+    "by number": (lambda p, X, y: (X[np.arange(len(X)), 0] * p[0]).sum(), ((False,), (None,), False)),
     "table of parameters": (lambda p, X, y: p[y.astype(int) % 3].sum(), ((False,), (None,), False)),
     "product of data": (lambda p, X, y: (X.T @ (X @ p - y)) @ p, ((False,), (None,), False)),
     "means of columns": (lambda p, X, y: X.mean(axis=0) @ p, ((True,), (None,), False)),
@@ -135,6 +141,49 @@ def test_the_line_is_named() -> None:
         form(root)
 
 
+def test_what_is_computed_of_a_part_shows_the_lines_of_the_function() -> None:
+    def squares(p, x):
+        return ((x @ p) ** 2).sum()
+
+    part = CompiledFunction(functools.partial(sums_and_gradients, squares, (True,), Proof(
+        CompiledFunction(squares), lambda rows: (WEIGHTS, np.zeros((rows, 3))), (True,)
+    ).form))  # fmt: skip
+    assert "return ((x @ p) ** 2).sum()" in part.source(WEIGHTS, np.ones((5, 3)))
+
+
 def test_rows_themselves_are_no_sum() -> None:
     with pytest.raises(OutputError, match="a scalar expected"):
         form(lambda p, X, y: X @ p)
+
+
+# --- what depends on how many rows there are --------------------------------------------------------------
+
+
+def _proof(function: Callable[..., Any]) -> Proof:
+    return Proof(CompiledFunction(function), example, (True, True))
+
+
+def _small_alike(p, X, y):
+    return (X @ p).sum() if len(y) < 400 else (X @ p).sum() * 2.0
+
+
+@pytest.mark.parametrize(
+    ("function", "rows"),
+    [
+        (lambda p, X, y: (X[:5000] @ p).sum(), 16000),
+        (lambda p, X, y: (X @ p)[-3000:].sum(), 3001),
+        (lambda p, X, y: (X @ p).sum() * (1 + len(str(len(y))) // 5), 12345),
+        (_small_alike, 399),
+    ],
+    ids=["the first", "the last", "digits", "a branch"],
+)
+def test_a_size_for_which_it_does_something_else_is_refused(function: Callable[..., Any], rows: int) -> None:
+    proof = _proof(function)
+    with pytest.raises(SeparationError, match=f"not compute the same for 1021 rows and for {rows}"):
+        proof.extend([rows], example)
+    assert rows not in proof.known
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sizes_that_other_numbers_have_too_are_no_hindrance(name: str) -> None:
+    _proof(SUMS[name][0]).extend([2, 3, 4, 6, 10, 64, 100_000], example)

@@ -25,6 +25,14 @@ from pullback.tracer.trace import Trace, tracing
 from pullback.tracer.verify import verify
 
 Arrays = dict[str, np.ndarray]
+MODULES = {
+    "poly": np.polynomial.polynomial, "cheb": np.polynomial.chebyshev, "leg": np.polynomial.legendre,
+    "herm": np.polynomial.hermite, "herme": np.polynomial.hermite_e, "lag": np.polynomial.laguerre,
+}  # fmt: skip
+NAMED = {
+    ending: {f"{name}{ending}": getattr(module, f"{name}{ending}") for name, module in MODULES.items()}
+    for ending in ("vander", "fit")
+}
 
 
 def arrays() -> Arrays:
@@ -112,6 +120,9 @@ TABLE = """
     np.gradient(v) np.gradient(x) np.gradient(x,0.5,axis=1) np.gradient(v,c,edge_order=2) np.gradient(v,c)
     np.gradient(x,2.0,c[:4],edge_order=2) np.gradient(w[:2],c[1:3]) np.ediff1d(x,to_end=9.0) np.unwrap(5*x)
     np.unwrap(9*x,axis=0) np.polyval(v,x) np.polyval([1.0,2.0],w) np.vander(v,3) np.vander(v,increasing=True)
+    np.roots(v) np.roots(np.array([0.0,1.0,0.0,1.0,0.0,0.0])*s) np.roots(0*v) np.roots(w[:1]) np.roots(w[:2])
+    np.poly(x[:,:3]) np.poly(np.array([1j,-1j,2.0])*s) np.sort_complex(n[0]) np.sort_complex(v)
+    np.sort(x+1j*y,axis=0) np.argsort(x+1j*y) np.sort((x+1j*y)*np.array([1.0,np.nan,1.0,1.0]),axis=None)
     np.linspace(s,2.0,5) np.linspace(v,c,3) np.linspace(0,w,4,endpoint=False,axis=1) np.logspace(s,1,3)
     np.linspace(f[0,0],1,4) np.linspace(-3,f[0],4,dtype=int) np.logspace(f[0,0],1,3)
     np.logspace(f[0],1,3,base=np.float64(2)) np.hstack([f[0],f[0,0],1]) np.append(f,1.0)
@@ -191,7 +202,7 @@ NEEDS_VALUES = re.compile(
     r"nonzero|argwhere|array_equ|allclose|shape\(x\)|ndim|size|extract|bincount|item|unique|union|intersect|"
     r"diff1d|setxor|piecewise|result_type|_from|trim_zeros|gcd|setdiff|repeat\(j|svd|linalg\.eig|linalg\.qr|"
     r"pinv|matrix_rank|lstsq|nuc|norm\((x|z),-?2|ord=2|cond\(x\)|cond.*-2\)|np\.i0|erfinv|ndtri|special\.i1|"
-    r"gammainc|nanarg"
+    r"gammainc|nanarg|roots|np\.poly\(x|np\.poly\(np"
 )
 
 
@@ -403,6 +414,74 @@ def test_shared_memory_of_traced_arrays() -> None:
 def test_arguments_by_position_and_defaults_are_numpy_s(function: Any) -> None:
     x = np.array([[1.0, 5.0, 2.0], [3.0, 0.5, 7.0]])
     np.testing.assert_allclose(pb.compile(function)(x), function(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "function", [np.argmax, np.mean, np.std, np.sum, np.nanargmin, np.linalg.pinv, np.max, np.nanmedian]
+)
+def test_defaults_that_stand_for_no_value_are_none_given(function: Any) -> None:
+    x = np.array([[1.0, 5.0, 2.0], [3.0, 0.5, 7.0]])
+    found, expected = pb.compile(function)(x), function(x)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert np.shape(found) == np.shape(expected)
+
+
+@pytest.mark.parametrize("of_complex", [False, True])
+@pytest.mark.parametrize("shape", [(5, 2), (2, 5), (3, 4, 2)])
+@pytest.mark.filterwarnings("error:.*runs uncompiled")
+def test_square_factors_of_matrices_that_are_not_square_compile(shape: Any, of_complex: bool) -> None:
+    x = np.random.default_rng(2).normal(size=(*shape, 2)) @ np.array([1.0, 1j if of_complex else 0.5])
+
+    def factors(x: Any) -> Any:
+        left, _, right = np.linalg.svd(x)
+        q, r = np.linalg.qr(x, "complete")
+        return np.abs(left), np.abs(right), np.abs(q), np.abs(r)
+
+    for found, expected in zip(pb.compile(factors)(x), factors(x)):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+OF_POLYNOMIALS = {
+    **{name: (lambda x, y, vander=one: vander(x, 3)) for name, one in NAMED["vander"].items()},
+    **{name: (lambda x, y, fit=one: fit(x, y, 2)) for name, one in NAMED["fit"].items()},
+    "weighted": lambda x, y: np.polynomial.polynomial.polyfit(x, y, 1, w=np.array([1.0, 2.0, 1.0, 3.0, 1.0])),
+    "several": lambda x, y: np.polynomial.polynomial.polyfit(x, np.stack([y, x * y], 1), 1),
+    "polyroots": lambda x, y: np.polynomial.polynomial.polyroots(y[:4]),
+}
+
+
+@pytest.mark.parametrize("name", sorted(OF_POLYNOMIALS))
+def test_polynomials_and_their_fits_are_numpys(name: str) -> None:
+    function, random = OF_POLYNOMIALS[name], np.random.default_rng(3)
+    x, y, shift = np.linspace(-1.0, 1.0, 5), random.normal(size=5), 1e-6 * random.normal(size=(2, 5))
+
+    def loss(x: Any, y: Any) -> Any:
+        found = function(x, y)
+        return (np.abs(found) ** 2).sum()
+
+    np.testing.assert_allclose(pb.compile(function)(x, y), function(x, y), rtol=1e-9, atol=1e-12)
+    slopes = pb.compile(pb.grad(loss, argnums=(0, 1)))(x, y)
+    difference = loss(x + shift[0], y + shift[1]) - loss(x - shift[0], y - shift[1])
+    np.testing.assert_allclose((np.stack(slopes) * shift).sum(), difference / 2, rtol=1e-4, atol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+def test_put_along_axis_writes_as_numpys(axis: int | None) -> None:
+    x, values = np.arange(12.0).reshape(3, 4), np.array([[0.5, 1.5]])
+    index = {None: np.array([3, 1]), 0: np.array([[2, 0, 1, 1]]), 1: np.array([[2, 0]])}.get(
+        axis, np.array([[2], [0], [1]])
+    )
+    given = values[0] if axis is None else values if axis == 1 else values[:, :1]
+
+    def written(x: Any, values: Any) -> Any:
+        out = x * 2.0
+        np.put_along_axis(out, index, values, axis)
+        return out
+
+    np.testing.assert_array_equal(pb.compile(written)(x, given), written(x, given))
+    slope = pb.compile(pb.grad(lambda x: (written(x, given) * x).sum()))(x)
+    expected = np.where(written(x, np.nan * given) == 2 * x, 4.0 * x, written(x, given))
+    np.testing.assert_allclose(slope, expected)
 
 
 WRONG_USES = """

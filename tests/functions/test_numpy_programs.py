@@ -117,12 +117,16 @@ def test_what_is_saved_is_copied_once_and_only_before_a_write() -> None:
     class Saver:
         kept = 0
 
+        @property
+        def cells(self) -> list[Any]:
+            return [cell]
+
         def keep(self, cell: Any, copies: Any) -> None:
             Saver.kept += 1
             assert copies.of(array) is copies.of(array) is not array
 
     array, values, cell = np.ones(2), SavedValues(), [0, None]
-    values.note(cell, Saver())
+    values.note(Saver())
     values.keep([0, None])
     assert Saver.kept == 0
     values.keep(cell)

@@ -16,6 +16,7 @@ from uncompiled import counts
 
 import pullback as pb
 from pullback.errors import TraceError
+from pullback.runtime.captures.randomness import ONE_BY_ONE
 
 pytestmark = pytest.mark.usefixtures("partly_compiled")
 
@@ -213,6 +214,46 @@ def test_a_loop_that_draws_in_each_step_is_rolled() -> None:
     compiled = pb.compile(lambda x: in_each_step(x, rng))
     compiled(X)
     assert compiled.source(X).count("0.9 *") == 1 or compiled.source(X).count("* 0.9") == 1
+
+
+PARAMETERS = {"beta": (2.0, 3.0), "hypergeometric": (5, 6, 7), "binomial": (100, 0.3), "geometric": (0.3,),
+              "integers": (0, 10), "randint": (0, 10), "logseries": (0.4,), "noncentral_f": (2.0, 3.0, 1.0),
+              "negative_binomial": (3.0, 0.4), "triangular": (0.0, 0.5, 1.0), "zipf": (2.5,)}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+@pytest.mark.parametrize("name", sorted(ONE_BY_ONE))
+def test_many_numbers_that_are_drawn_at_once_are_those_of_so_many_calls(name: str, make: Any) -> None:
+    many, single = make(3), make(3)
+    if not hasattr(many, name):
+        return
+    parameters = PARAMETERS.get(name, (1.5, 2.5, 3.5)[: ONE_BY_ONE[name]])
+    drawn = getattr(many, name)(*parameters, size=300)
+    np.testing.assert_array_equal(drawn, [getattr(single, name)(*parameters) for _ in range(300)])
+    assert many.uniform() == single.uniform()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng: rng.standard_normal(),
+        lambda rng: rng.normal(1.0),
+        lambda rng: rng.randn(),
+        lambda rng: rng.uniform(0.0, 2.0, size=3).sum(),
+        lambda rng: rng.uniform() * rng.normal(),
+    ],
+)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_loops_leave_the_stream_where_plain_code_does(draw: Callable[[Any], Any], reverse: bool) -> None:
+    traced, plain = np.random.RandomState(1), np.random.RandomState(1)
+
+    def walk(x: Any, rng: Any) -> Any:
+        return pb.scan(lambda c, row: (0.5 * c + row * draw(rng), None), 0.0, x, reverse=reverse)[0]
+
+    compiled = pb.compile(lambda x: walk(x, traced))
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(X), walk(X, plain), rtol=1e-12)
+        assert traced.uniform() == plain.uniform()
 
 
 def test_other_objects_with_the_same_code_draw_from_their_own_streams() -> None:

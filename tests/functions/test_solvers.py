@@ -11,6 +11,7 @@ import pullback as pb
 from pullback.errors import (
     ArgumentError,
     ConvergenceError,
+    GradientError,
     LinearAlgebraError,
     OutputError,
     ShapeError,
@@ -291,3 +292,33 @@ def test_unknown_methods_are_named() -> None:
         pb.minimize(lambda x: x.sum(), np.ones(2), method="Powell")
     with pytest.raises(ArgumentError, match="root: adjoint='lu' is not known"):
         pb.root(lambda x: x, np.ones(2), adjoint="lu")
+
+
+@pytest.mark.parametrize("rule_is_traced", [True, False])
+def test_a_rule_in_the_equations_may_read_arrays_from_outside(rule_is_traced: bool) -> None:
+    table = np.array([1.0, 2.0, 3.0])
+
+    def cubic(x: Any, table: Any) -> Any:
+        if not rule_is_traced and type(x) is not np.ndarray:
+            raise TypeError("arrays only")
+        return (x + 0.1 * x**3) * table
+
+    def solution(p: Any, table: Any) -> Any:
+        @pb.custom_vjp
+        def function(x: Any) -> Any:
+            return cubic(x, table)
+
+        function.defvjp(
+            lambda x: (cubic(x, table), x), lambda x, g: (g * (1.0 + 0.3 * x**2) * table,)
+        )
+        return pb.root(lambda x: function(x) - p, np.ones(3)).sum()
+
+    p = np.array([1.0, 2.0, 3.0])
+    expected = pb.grad(solution)(p, table)
+    x = pb.root(lambda x: (x + 0.1 * x**3) * table - p, np.ones(3))
+    np.testing.assert_allclose(expected, 1.0 / ((1.0 + 0.3 * x**2) * table))
+    for form in (pb.compile(pb.grad(solution)), pb.grad(pb.compile(solution))):
+        np.testing.assert_allclose(form(p, table), expected)
+    for form in (pb.compile(pb.grad(solution, argnums=1)), pb.grad(pb.compile(solution), argnums=1)):
+        with pytest.raises(GradientError, match="from outside of its arguments"):
+            form(p, table)

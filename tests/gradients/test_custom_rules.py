@@ -2,6 +2,7 @@
 
 import ctypes
 import ctypes.util
+import functools
 import warnings
 
 import numpy as np
@@ -309,6 +310,66 @@ class TestForeign:
         slopes = pb.compile(pb.vmap(pb.grad(lambda x: jv(x).sum())))(np.stack([POINT, 2 * POINT]))
         np.testing.assert_allclose(slopes, -special.jv(1, np.stack([POINT, 2 * POINT])))
 
+    def test_a_function_that_takes_batches_is_called_once_for_all_steps(self):
+        calls = []
+        given = np.random.default_rng(1).normal(size=(6, 3))
+
+        def noted(kind, array):
+            calls.append((kind, memoryview(np.asarray(array)).shape))  # which is refused in a trace
+            return np.asarray(array)
+
+        def pair(x, factor):
+            x = noted("forward", x)
+            return (np.cosh(x * factor), (x * 1j + np.asarray(factor))), (x, factor)
+
+        def rule(residuals, g):
+            x, factor = residuals
+            real, of_pair = np.asarray(g[0]) * np.sinh(noted("rule", x) * factor), np.asarray(g[1])
+            return real * factor + of_pair.imag, real * x + of_pair.real
+
+        function = pb.custom_vjp(lambda x, factor: pair(x, factor)[0], vectorized=True)
+        function.defvjp(pair, rule)
+
+        def row(x, shared):
+            first, second = function(x * 2.0, shared)
+            return (first * shared).sum() + (second.real * second.imag).sum()
+
+        def plain(x, shared):
+            return (np.cosh(2.0 * x * shared) * shared).sum() + (2.0 * x * shared).sum()
+
+        shared = np.array([0.5, 1.0, 1.5])
+        values = pb.compile(pb.vmap(row, in_dims=(0, None)))
+        slopes = pb.compile(pb.vmap(pb.grad(row, argnums=(0, 1)), in_dims=(0, None)))
+        mapped = pb.vmap(row, in_dims=(0, None))
+        total = pb.compile(pb.grad(lambda rows, shared: mapped(rows, shared).sum(), argnums=(0, 1)))
+        carried = pb.compile(lambda xs: pb.scan(lambda c, x: (0.5 * c + row(x, shared), None), 0.0, xs)[0])
+        for rows in (given, given[:4]):
+            wanted = [pb.grad(plain, argnums=(0, 1))(x, shared) for x in rows]
+            expected = [np.stack(one) for one in zip(*wanted)]
+            last = functools.reduce(lambda c, x: 0.5 * c + plain(x, shared), rows, 0.0)
+            for _ in range(2):
+                calls.clear()
+                np.testing.assert_allclose(values(rows, shared), [plain(x, shared) for x in rows])
+                np.testing.assert_allclose(carried(rows), last)
+            assert calls == [("forward", rows.shape)] * 2
+            for form, others in ((slopes, expected), (total, [expected[0], expected[1].sum(axis=0)])):
+                for _ in range(2):
+                    calls.clear()
+                    for one, other in zip(form(rows, shared), others):
+                        np.testing.assert_allclose(one, other)
+                assert sorted(calls) == [("forward", rows.shape), ("rule", rows.shape)]
+
+    def test_a_function_that_does_not_take_the_batches_it_says_is_refused(self):
+        function = pb.primitive(lambda x: np.array(memoryview(np.asarray(x))).sum(), vectorized=True)
+        function.defvjp(lambda y, x: lambda g: g * np.ones_like(x))
+        with pytest.raises(OutputError, match="declared to take batches"):
+            pb.compile(pb.vmap(function))(np.ones((3, 2)))
+        with pytest.raises(OutputError, match="declared to take batches"):
+            check_rules(function, (np.ones(2),))
+        square = pb.primitive(lambda x: np.array(memoryview(np.asarray(x))) ** 2, vectorized=True)
+        square.defvjp(lambda y, x: lambda g: 2.0 * x * g)
+        check_rules(square, (np.ones(2),))
+
     def test_results_of_several_dtypes(self):
         @pb.primitive
         def split(x):
@@ -355,6 +416,48 @@ class TestForeign:
         np.testing.assert_allclose(function(POINT), 2.2)
         with pytest.raises(OutputError, match=r"gave float64\[1\], and float64\[2\] when it was traced"):
             function(-POINT)
+
+    @pytest.mark.parametrize(
+        "residuals",
+        [
+            lambda x, y: y if x[0] > 0 else (y,),
+            lambda x, y: (x, y) if x[0] > 0 else (x.copy(), y),
+            lambda x, y: (None if x[0] > 0 else x, y),
+        ],
+        ids=["a tuple or not", "an argument or not", "None or not"],
+    )
+    def test_residuals_of_another_form_than_in_the_trace_raise(self, residuals):
+        squared = pb.custom_vjp(lambda x: x * x)
+
+        def forward(x):
+            if type(x) is not np.ndarray:
+                raise TypeError("arrays only")
+            y = x * x
+            return y, residuals(x, y)
+
+        squared.defvjp(forward, lambda kept, g: (g,))
+        function = pb.compile(lambda x: squared(x).sum())
+        function(abs(POINT))
+        function(abs(POINT) + 1.0)
+        with pytest.raises(OutputError, match="results and residuals of another form"):
+            function(-abs(POINT))
+
+    def test_a_rule_may_give_none_arrays_of_other_dtypes_and_tensors(self):
+        given = [lambda x: x, lambda x: None, lambda x: x.astype(np.float32), pb.tensor, lambda x: x[:1]]
+        choice = []
+        chosen = pb.custom_vjp(lambda x: special.expit(np.asarray(x)))
+        chosen.defvjp(
+            lambda x: (special.expit(np.asarray(x)), np.asarray(x)),
+            lambda x, g: (given[choice[0]](np.asarray(g) * x),),
+        )
+        loss = pb.compile(pb.grad(lambda x: chosen(x).sum()))
+        choice[:] = [0]
+        for number, expected in enumerate((POINT, 0 * POINT, POINT, POINT)):
+            choice[:] = [number]
+            np.testing.assert_allclose(loss(POINT), expected, rtol=1e-6)
+        choice[:] = [4]
+        with pytest.raises(GradientError, match="cotangent of shape"):
+            loss(POINT)
 
     def test_calls_that_differ_in_what_has_no_gradient_are_two(self):
         ordered = pb.custom_vjp(lambda n, x: special.jv(n, np.asarray(x)), nondiff_argnums=0)

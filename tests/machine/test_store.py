@@ -318,3 +318,29 @@ def test_names_and_paths_in_other_letters_in_any_locale(tmp_path: Path) -> None:
     run = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True)
     assert run.returncode == 0, run.stderr.decode(errors="replace")
     assert run.stdout.strip() == b"1"
+
+
+AT_ONCE = """
+import numpy as np
+import pullback as pb
+from pullback.codegen.machine.compile import statistics
+
+@pb.compile
+def f(x):
+    return (x * 3.5).sum()
+
+input()
+f(np.ones(3))
+print(statistics.compilations)
+"""
+
+
+def test_processes_that_need_the_same_code_at_once_compile_it_once(cache: Path) -> None:
+    command = [sys.executable, "-c", AT_ONCE]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    started = [subprocess.Popen(command, **pipes) for _ in range(3)]
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    assert sorted(int(process.communicate(timeout=120)[0]) for process in started) == [0, 0, 1]

@@ -268,7 +268,7 @@ def test_a_known_path_is_not_traced_again() -> None:
     assert (info.traces, info.size, info.misses, info.hits) == (2, 2, 2, 4)
 
 
-def test_a_loop_is_traced_once_for_each_trip_count() -> None:
+def test_a_loop_is_traced_once_for_all_trip_counts() -> None:
     def doubled(x: Any) -> Any:
         y = x * 2
         while y.data.norm() < 1000:
@@ -288,7 +288,7 @@ def test_a_loop_is_traced_once_for_each_trip_count() -> None:
         y.sum().backward()
         np.testing.assert_array_equal(x.grad.numpy(), np.full(3, factor))
         counts.add(factor)
-    assert len(counts) > 8 and compiled.cache_info().traces == len(counts)
+    assert len(counts) > 8 and compiled.cache_info().traces == 1
 
 
 def test_each_exact_value_is_a_path() -> None:
@@ -386,11 +386,10 @@ def test_a_long_loop_is_rolled_with_its_guards() -> None:
     for scale in (1.0, 2.0, 4.0, 1.0):
         agree(descend, X * scale, matrix, compiled=compiled)
         slope(X * scale, matrix)
-    assert len(slope.graph(X, matrix).nodes) < 60 < len(compiled.graph(X, matrix).nodes)
     for one in (compiled, slope):
         info = one.cache_info()
-        assert info.size >= 3 and len(one.source(X, matrix).splitlines()) < 300
-        assert info.compilations + info.disk_hits <= 3, "the trip count is an argument"
+        assert len(one.graph(X, matrix).nodes) < 60 and len(one.source(X, matrix).splitlines()) < 300
+        assert info.traces <= 2 and info.compilations + info.disk_hits <= 3, "with and without a gradient"
 
 
 # --- wrong guesses have no effect ---------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 and every index of an operand occurs in the other or in the result (sum the others before).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -40,10 +40,29 @@ def _infer(a: Spec, b: Spec, subscripts: str) -> Spec:
     return Spec(tuple(extents[letter] for letter in result), common_dtype("contract", (a, b)))
 
 
-def _evaluate(a: np.ndarray, b: np.ndarray, subscripts: str) -> np.ndarray:
+@lru_cache(maxsize=4096)
+def _product(subscripts: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
+    """A contraction of vectors and matrices as their product, perhaps transposed; None where it is none."""
     left, right, result = split_subscripts(subscripts)
-    if len(left) <= 2 and len(right) <= 2 and left[-1:] == right[:1] and result == left[:-1] + right[1:]:
-        return np.dot(a, b)
+    summed = set(left) & set(right)
+    if max(len(left), len(right)) > 2 or summed & set(result) or len(summed) > 1:
+        return None
+    if not summed:
+        return np.multiply.outer if result == left + right else None
+    turns_left, turns_right = left[-1] not in summed, right[0] not in summed
+    free = left.strip(*summed) + right.strip(*summed)
+    if result != free:  # the rows of the other one
+        return lambda a, b: np.dot(b if turns_right else b.T, a.T if not turns_left else a)
+    if turns_left or turns_right:
+        return lambda a, b: np.dot(a.T if turns_left else a, b.T if turns_right else b)
+    return np.dot
+
+
+def _evaluate(a: np.ndarray, b: np.ndarray, subscripts: str) -> np.ndarray:
+    multiply = _product(subscripts)
+    if multiply is not None:
+        return multiply(a, b)
+    left, right, result = split_subscripts(subscripts)
     summed = set(left) & set(right) - set(result)
     batch = [letter for letter in result if letter in left and letter in right]
     if len(summed) > 1 or not batch:

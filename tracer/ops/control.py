@@ -15,7 +15,7 @@ its graph takes its place once the graph around has been differentiated.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -150,6 +150,7 @@ def run_body(
     backwards: bool,
     trips: str = ALL,
     recompute: bool = False,
+    run: Callable[[Graph, Sequence[Array]], tuple[Array, ...]] = evaluate_graph,
 ) -> tuple[Array, ...]:
     """The results of a loop: the carries after the last step, then the stacked results.
 
@@ -159,6 +160,7 @@ def run_body(
         trips: ALL for `length` steps; GIVEN for as many as the last operand says (at most `length`, unless
             that is UNKNOWN_LENGTH); WHILE for as many as the first carry is true, counted by the second.
         recompute: whether the reverse gets the inputs of each step only, and computes the step again.
+        run: computes a step.
     """
     values = list(operands[:carries])
     rows = operands[carries : carries + stacked]
@@ -169,7 +171,7 @@ def run_body(
     for step in steps if trips != WHILE else itertools.count():
         if trips == WHILE and not values[0]:
             break
-        found = evaluate_graph(body.graph, [*values, *(one[step] for one in rows), *constants])
+        found = run(body.graph, [*values, *(one[step] for one in rows), *constants])
         values = list(found[:carries])
         collected.append(found[carries:])
     stacks = []

@@ -333,6 +333,29 @@ eig = declare(
     doc="eigenvectors and eigenvalues of a square matrix, which are complex",
 )  # fmt: skip
 
+# --- orthonormal columns that make a basis: the square factor of a tall matrix ------------------------------
+
+
+def _infer_whole_basis(a: Spec, by: str) -> Spec:
+    _require_matrix("whole_basis", a)
+    return Spec((*a.shape[:-1], a.shape[-2]), a.dtype)
+
+
+def _evaluate_whole_basis(a: np.ndarray, by: str) -> np.ndarray:
+    return np.linalg.svd(a)[0] if by == "svd" else np.linalg.qr(a, "complete")[0]
+
+
+whole_basis = declare(
+    "whole_basis", "eager", "a", infer=_infer_whole_basis, evaluate=_evaluate_whole_basis,
+    vjp={"a": lambda: _no_rule_of_basis()}, of_complex=OWN_RULES,
+    doc="the square factor of a decomposition of a tall matrix: all left singular vectors, or all of Q",
+)  # fmt: skip
+
+
+def _no_rule_of_basis() -> Array:
+    raise GradientError("The columns that complete a basis have no gradient.")
+
+
 # --- singular values of tall matrices: U, a row of values, V ------------------------------------------------
 
 

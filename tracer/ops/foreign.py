@@ -15,27 +15,39 @@ from ..spec import Spec
 
 
 class ForeignFunction:
-    """A function of arrays that gives an array of one shape and dtype; two are equal only if they are one.
+    """A function of arrays that fills one of one shape and dtype; two are equal only if they are one.
 
     It does not keep what it is given, which may be the memory of a program.
 
     Attributes:
         label: what its user calls it.
-        name: the same with a number, by which generated code finds it in this process.
+        fill: (*operands, result): writes into the last array.
+        name: the label with a number, by which generated code finds it in this process.
         stream: what it draws from, if it draws: something with `get_state` and `set_state`.
+        stops: whether it is there to stop in generated code, which Python has to run then.
+        batched: the same of batches: of all its operands with one more dimension in front.
+        takes_batches: whether it is such a function, of any number of rows.
     """
 
-    def __init__(self, label: str, function: Callable[..., np.ndarray], stream: Any = None) -> None:
+    def __init__(
+        self,
+        label: str,
+        fill: Callable[..., object],
+        stream: Any = None,
+        stops: bool = False,
+        fill_batch: Callable[..., object] | None = None,
+        takes_batches: bool = False,
+    ) -> None:
         self.label = label if label.isidentifier() else "function"
-        self._function = function
+        self.fill = fill
         self.stream = stream
+        self.stops = stops
+        self.takes_batches = takes_batches
+        self.batched = ForeignFunction(label, fill_batch, takes_batches=True) if fill_batch else None
         number = _numbers[self.label]
         _numbers[self.label] += 1
         self.name = f"{self.label}_{number}" if number else self.label
         FOREIGN[self.name] = self
-
-    def __call__(self, *arrays: np.ndarray) -> np.ndarray:
-        return self._function(*arrays)
 
     def __repr__(self) -> str:
         return f"<foreign function {self.name}>"
@@ -47,7 +59,9 @@ _numbers: Counter[str] = Counter()
 
 
 def _evaluate(*operands: Array, function: ForeignFunction, spec: Spec) -> np.ndarray:
-    return np.asarray(function(*operands))
+    out = np.empty(tuple(map(int, spec.shape)), spec.dtype)
+    function.fill(*operands, out)
+    return out
 
 
 def _no_rule(function: ForeignFunction) -> NoReturn:
@@ -95,5 +109,6 @@ draw = declare(
     evaluate=_refuse_to_draw,
     vjp={"operands": lambda function: _no_derivative(function)},
     of_complex=OWN_RULES,
-    doc="random numbers that a stream gives at this place, and a 0; `count` is of the draws before",
+    doc="random numbers that a stream gives at this place, and a 0; or what a function is called for here; "
+    "`count` is of those before",
 )

@@ -135,10 +135,19 @@ def _infer_expand(x: Spec, shape: tuple[int, ...]) -> Spec:
     return x.with_shape(result)
 
 
+def _expanded(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """np.broadcast_to, which takes long for a single element."""
+    if x.size != 1 or type(shape) is not tuple:
+        return np.broadcast_to(x, shape)
+    shown = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
+    shown.flags.writeable = False
+    return shown
+
+
 expand = movement(
     "expand",
     infer=_infer_expand,
-    evaluate=lambda x, shape: np.broadcast_to(x, shape),
+    evaluate=_expanded,
     vjp={"x": lambda g: g},  # differentiate sums it to the shape of x, as for every broadcast
     is_view=True,
     walks=lambda x, shape: tuple(

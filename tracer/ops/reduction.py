@@ -58,11 +58,14 @@ def reduction(
             )
         return Spec(reduced_shape(x.shape, dims, keepdim), dtype or x.dtype)
 
+    fold: Any = fields["monoid"].fold.evaluate if "monoid" in fields else None
+    combine = fold.reduce if isinstance(fold, np.ufunc) else numpy  # as NumPy's own functions do
+
     def evaluate(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> Any:
-        return numpy(x, axis=dims, keepdims=keepdim)
+        return combine(x, dims, keepdims=keepdim)
 
     def evaluate_in_dtype(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> Any:
-        return numpy(x, axis=dims, keepdims=keepdim, dtype=x.dtype)
+        return combine(x, dims, x.dtype, keepdims=keepdim)
 
     return declare(
         name,
@@ -257,8 +260,10 @@ def sum_to_shape(x: Array, shape: tuple[int, ...]) -> Array:
     if found == shape:
         return x
     extra = len(found) - len(shape)
-    dims = tuple(
-        dim for dim, extent in enumerate(found) if dim < extra or (extent != 1 and shape[dim - extra] == 1)
-    )
+    dims = tuple(range(extra))
+    if 1 in shape:
+        dims += tuple(
+            [dim for dim in range(extra, len(found)) if found[dim] != 1 and shape[dim - extra] == 1]
+        )
     total = sum_(x, dims=dims, keepdim=False) if dims else x
     return total if total.shape == shape else reshape(total, shape=shape)

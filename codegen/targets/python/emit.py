@@ -22,9 +22,39 @@ def emit(
     """The source of a generated file; without comments, what the machine code depends on."""
     if comments:
         functions = [replace(one, body=said_once(one.body)) for one in functions]
-    template = _environment().get_template("module.py.j2")
     written = commented if comments else indented
+    template = _environment().get_template("module.py.j2")
     return template.render(header=header, imports=imports, functions=functions, written=written)
+
+
+def emit_located(
+    functions: Sequence[ir.Function], imports: Sequence[str], header: Sequence[str] = ()
+) -> list[tuple[str, ir.Origins]]:
+    """The lines of `emit`, each with the places that its statement comes from."""
+    written: list[tuple[str, ir.Origins]] = []
+    commented_once = [replace(one, body=said_once(one.body)) for one in functions]
+    own = {
+        id(with_comment): ir.origins_of(one)
+        for before, after in zip(functions, commented_once)
+        for one, with_comment in zip(ir.walk(before.statements), ir.walk(after.statements))
+    }
+
+    def noted(line: str, one: ir.Stmt, depth: int) -> str:
+        text = commented(line, one, depth)
+        written.extend((part, own[id(one)]) for part in text.splitlines())
+        return text
+
+    template = _environment().get_template("module.py.j2")
+    source = template.render(header=header, imports=imports, functions=commented_once, written=noted)
+    waiting = iter([*written, ("", ())])  # templates write statements in their order
+    found: list[tuple[str, ir.Origins]] = []
+    expected, origins = next(waiting)
+    for line in source.splitlines():
+        is_statement = bool(line) and line == expected
+        found.append((line, origins if is_statement else ()))
+        if is_statement:
+            expected, origins = next(waiting)
+    return found
 
 
 @functools.cache

@@ -1,0 +1,168 @@
+"""pytest's plugin of pullback: recompilation, gradients, generated source, memory; see docs/testing.md.
+
+Every pytest loads it where pullback is installed. So it stands outside of the package and imports that only
+for a test which asks for something.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pullback import fail_on_recompile
+
+WAYS = {
+    "uncompiled": "Python runs generated source, slowly: breakpoints in it hold",
+    "check": "an interpreter runs programs, very slowly: it checks bounds, and poisons scratch",
+}
+MARKS = (
+    "assert_no_recompile: the test's call, without its fixtures, may trace and compile nothing",
+    "assert_peak_bytes(limit): the test's call, without its fixtures, may hold so many more bytes at once",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("pullback")
+    group.addoption(
+        "--update-golden", action="store_true", help="write the golden files instead of comparing with them"
+    )
+    for name, what in WAYS.items():
+        group.addoption(f"--pullback-{name}", action="store_true", help=what)
+    parser.addini("pullback_golden", "folder of the golden files, from pytest's root (golden/ beside a test)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Ask for another way to run, before a conftest imports pullback; worker processes inherit it."""
+    options = early_config.known_args_namespace
+    if options.pullback_uncompiled and options.pullback_check:
+        raise pytest.UsageError("--pullback-uncompiled and --pullback-check exclude each other.")
+    if options.pullback_uncompiled:
+        os.environ["PULLBACK_RUN"] = "uncompiled"
+    if options.pullback_check:
+        os.environ["PULLBACK_RUN"], os.environ["PULLBACK_CHECK"] = "checked", "1"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for mark in MARKS:
+        config.addinivalue_line("markers", mark)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    return [f"pullback: {what}" for name, what in WAYS.items() if config.getoption(f"pullback_{name}")]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """The marks hold while the test runs, and not for its fixtures."""
+    recompile, peak = map(item.get_closest_marker, ("assert_no_recompile", "assert_peak_bytes"))
+    if recompile is None and peak is None:
+        return (yield)
+    from contextlib import ExitStack
+
+    from pullback import fail_on_recompile
+    from pullback.testing import limited_to
+
+    with ExitStack() as stack:
+        if recompile is not None:
+            stack.enter_context(fail_on_recompile())
+        if peak is not None:
+            stack.enter_context(limited_to(*peak.args, **peak.kwargs))
+        return (yield)
+
+
+# --- fixtures -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def assert_no_recompile() -> type[fail_on_recompile]:
+    """`with assert_no_recompile(): step(x)`: what would trace or compile a function inside raises."""
+    from pullback import fail_on_recompile
+
+    return fail_on_recompile
+
+
+@pytest.fixture
+def gradcheck() -> Callable[..., None]:
+    """`gradcheck(f, *args, order=2)`: each entry of the derivatives of f is that of finite differences.
+
+    A failure names the entries, both values, and the rule and line that is responsible. Further arguments
+    are those of `pullback.testing.check_gradients`.
+    """
+    from pullback.testing import check_gradients
+
+    return check_gradients
+
+
+@pytest.fixture
+def assert_peak_bytes() -> Callable[..., None]:
+    """`assert_peak_bytes(limit, f, *args)`: a call of f holds at most so many more bytes at once.
+
+    It is called once before, so that what compiling takes does not count.
+    """
+    from pullback.testing import assert_peak_bytes
+
+    return assert_peak_bytes
+
+
+@pytest.fixture
+def golden_source(golden_text: Callable[..., None]) -> Callable[..., None]:
+    """`golden_source(f, *args, name="")`: what is generated for such a call is what the golden file says.
+
+    For the same text everywhere it is generated for the reference machine. See `golden_text`.
+    """
+    from pullback.testing import reference_source
+
+    def compare(function: Callable[..., Any], /, *args: Any, name: str = "", **kwargs: Any) -> None:
+        __tracebackhide__ = True
+        golden_text(reference_source(function, *args, **kwargs), name)
+
+    return compare
+
+
+@pytest.fixture
+def golden_text(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """A function that compares a text with the golden file of the running test.
+
+    `golden_text(text)` compares with MODULE.TEST.txt, `golden_text(text, "backward")` with
+    MODULE.TEST.backward.txt, and fails with a diff; pullback's version and the hashes in names do not count.
+    `pytest --update-golden` writes the file; read its change as any other before committing it.
+    """
+    module = request.path.stem.removeprefix("test_")
+    test = re.sub(r"\W+", "-", request.node.name.removeprefix("test_")).strip("-")
+    chosen = request.config.getini("pullback_golden")
+    folder = request.config.rootpath / chosen if chosen else request.path.parent / "golden"
+    update = request.config.getoption("update_golden")
+
+    def compare(text: str, name: str = "") -> None:
+        __tracebackhide__ = True
+        path = folder / ".".join(part for part in (module, test, name, "txt") if part)
+        actual = normalised(text).rstrip("\n") + "\n"
+        if update:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(actual, encoding="utf-8", newline="\n")
+        elif not path.exists():
+            pytest.fail(f"There is no {path.name} yet: `pytest --update-golden` writes it.")
+        elif (expected := path.read_text(encoding="utf-8")) != actual:
+            pytest.fail(f"{_difference(expected, actual, path)}\nIf it is meant: `pytest --update-golden`.")
+
+    return compare
+
+
+def normalised(text: str) -> str:
+    """`text` without what changes from version to version: the version and the hashes in names."""
+    text = re.sub(r"pullback \d+(\.\w+)+", "pullback VERSION", text)
+    return re.sub(r"_[0-9a-f]{6,64}\b", "_HASH", text)
+
+
+def _difference(expected: str, actual: str, path: Path) -> str:
+    from difflib import unified_diff  # not at start
+
+    lines = unified_diff(expected.splitlines(), actual.splitlines(), path.name, "now", lineterm="")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""What is wrong with a compiled function, and what takes its time."""

@@ -1,0 +1,240 @@
+"""The short way of an operator of elements: evaluated, wrapped and recorded in one frame.
+
+It is for floating arrays of one dtype, and numbers beside them, outside of traces: eager code. Each operator
+has one function for it, which follows from the declaration. All else takes the way through promotion and
+`apply`, to the same result: the function calls the `general` one, or says NotImplemented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...tracer.operator import Operator
+from ...tracer.quiet import Quiet
+from ...tracer.trace import innermost
+from ..values.modes import is_recording
+from ..values.nodes import OperatorNode, Plan, observers, specs_of
+from ..values.saved import saved_values
+from ..values.tensor import Tensor, TorchTensor
+from ..values.value_kinds import NumpyScalar, NumpyTensor
+
+ndarray = np.ndarray
+Function = Callable[..., Any]
+EXACT = 2**53
+"""Integers below are floats without loss."""
+_NUMPY = (NumpyTensor, NumpyScalar)
+_KINDS = {TorchTensor: TorchTensor} | dict.fromkeys(_NUMPY, NumpyTensor)
+"""Of one operand's kind that of an array which is the result."""
+_PAIRS: dict[tuple[type, type], tuple[type[Tensor], bool, bool]] = {
+    (TorchTensor, TorchTensor): (TorchTensor, True, True),
+    **{(one, other): (NumpyTensor, True, True) for one in _NUMPY for other in _NUMPY},
+    **{(one, other): (_KINDS[one], True, False) for one in _KINDS for other in (float, int)},
+    **{(other, one): (_KINDS[one], False, True) for one in _KINDS for other in (float, int)},
+    **{(one, other): (NumpyTensor, True, False) for one in _NUMPY for other in (ndarray, np.float64)},
+    **{(other, one): (NumpyTensor, False, True) for one in _NUMPY for other in (ndarray, np.float64)},
+}
+"""Of two operands' kinds that of an array which is the result, and which of them are tensors."""
+_new = object.__new__
+_quiet = Quiet()
+
+
+class _Plans(dict[int, Plan]):
+    """How an operator is recorded, by which of its operands require grad."""
+
+    def __init__(self, operator: Operator, count: int, grad_name: str | None) -> None:
+        self._of = operator, count, grad_name or f"{operator.grad_fn}Backward0"
+
+    def __missing__(self, mask: int) -> Plan:
+        operator, count, name = self._of
+        self[mask] = plan = Plan(operator, mask, count, name)
+        return plan
+
+
+def unsupported(*operands: Any, **attributes: Any) -> Any:
+    return NotImplemented
+
+
+def direct(
+    operator: Operator, general: Function = unsupported, grad_name: str | None = None, reflected: bool = False
+) -> Function:
+    """The function of an operator on one or two operands, with its short way; `general` does all else.
+
+    It takes the operator's attributes by name. A `reflected` one takes the second operand first, as
+    `x.__rmul__(2.0)`. Operators of other numbers of operands, and views, have no short way.
+    """
+    make = {1: _of_one, 2: _of_two}.get(len(operator.operands))
+    if make is None or operator.variadic or operator.movement.is_view:
+        return general
+    plans = _Plans(operator, len(operator.operands), grad_name)
+    if not reflected:
+        function = make(operator, general, plans)
+    else:
+        straight = make(operator, lambda other, self: general(self, other), plans)
+
+        def function(self: Any, other: Any) -> Any:
+            return straight(other, self)
+
+    function.__doc__ = general.__doc__
+    return function
+
+
+def _of_one(operator: Operator, general: Function, plans: _Plans) -> Function:
+    evaluate, has_rule = operator.evaluate, operator.rule_for(0) is not None
+
+    def function(input: Any, **attributes: Any) -> Any:
+        kind = _KINDS.get(type(input))
+        if kind is None or innermost() is not None:
+            return general(input, **attributes)
+        view = input._view
+        if view is not None and view.seen != input._cell[0]:
+            input.refresh()
+        value = input._value
+        if type(value) is not ndarray or value.dtype.kind != "f":
+            return general(input, **attributes)
+        try:
+            result = _quiet.run(evaluate, value, **attributes)
+        except Exception:  # which the general way explains
+            return general(input, **attributes)
+        if type(result) is not ndarray:
+            result = np.asarray(result)
+        if kind is NumpyTensor and not result.ndim:
+            kind = NumpyScalar
+        tensor = _new(kind)
+        tensor._value = result
+        tensor._grad_fn = tensor._grad = tensor._view = tensor._hooks = None
+        tensor._output_nr = 0
+        tensor._cell = own = [0, None]
+        tensor._frozen = ""
+        if not (has_rule and input._requires_grad and is_recording()):
+            tensor._requires_grad = False
+            return tensor
+        plan = plans[1]
+        node = plan.node_class(plan, attributes, ((input._grad_fn or input, input._output_nr),))
+        versions = []
+        if plan.may_broadcast:
+            node.shapes = (value.shape,)
+        if plan.saves_specs:
+            node.specs = specs_of((value,), result)
+        if plan.saves:
+            node.operands = [value]
+            cell = input._cell
+            versions.append((0, cell, cell[0]))
+        if plan.saves_result:
+            node.result = result
+            versions.append((-1, own, 0))
+        tensor._grad_fn = node
+        tensor._requires_grad = True
+        if versions or observers:
+            _note(node, versions)
+        return tensor
+
+    return function
+
+
+def _of_two(operator: Operator, general: Function, plans: _Plans) -> Function:
+    evaluate = operator.evaluate
+    with_rule = sum(1 << position for position in range(2) if operator.rule_for(position))
+
+    def function(input: Any, other: Any, **attributes: Any) -> Any:
+        case = _PAIRS.get((type(input), type(other)))
+        if case is None or innermost() is not None:
+            return general(input, other, **attributes)
+        kind, first, second = case
+        a, b, mask = input, other, 0
+        if first:
+            view = input._view
+            if view is not None and view.seen != input._cell[0]:
+                input.refresh()
+            a = input._value
+            if input._requires_grad:
+                mask = 1
+        if second:
+            view = other._view
+            if view is not None and view.seen != other._cell[0]:
+                other.refresh()
+            b = other._value
+            if other._requires_grad:
+                mask |= 2
+        if first and second:
+            if type(a) is not ndarray or type(b) is not ndarray:
+                return general(input, other, **attributes)
+            is_float = a.dtype.kind == "f" and (a.dtype is b.dtype or a.dtype == b.dtype)
+        elif first:
+            b, is_float = _beside(a, b)
+        else:
+            a, is_float = _beside(b, a)
+        if not is_float:
+            return general(input, other, **attributes)
+        try:
+            result = _quiet.run(evaluate, a, b, **attributes)
+        except Exception:  # which the general way explains
+            return general(input, other, **attributes)
+        if type(result) is not ndarray:
+            result = np.asarray(result)
+        if kind is NumpyTensor and not result.ndim:
+            kind = NumpyScalar
+        tensor = _new(kind)
+        tensor._value = result
+        tensor._grad_fn = tensor._grad = tensor._view = tensor._hooks = None
+        tensor._output_nr = 0
+        tensor._cell = own = [0, None]
+        tensor._frozen = ""
+        mask &= with_rule
+        if not (mask and is_recording()):
+            tensor._requires_grad = False
+            return tensor
+        plan = plans[mask]
+        edges = (
+            (input._grad_fn or input, input._output_nr) if mask & 1 else None,
+            (other._grad_fn or other, other._output_nr) if mask & 2 else None,
+        )
+        node = plan.node_class(plan, attributes, edges)
+        if type(a) is ndarray and type(b) is ndarray and a.shape != b.shape:
+            node.shapes = [(a, b)[position].shape for position in plan.positions]
+        versions = []
+        if plan.saves:
+            node.operands = saved = [None, None]
+            for position in plan.saves:
+                saved[position] = b if position else a
+                if second if position else first:
+                    cell = other._cell if position else input._cell
+                    versions.append((position, cell, cell[0]))
+        if plan.saves_result:
+            node.result = result
+            versions.append((-1, own, 0))
+        tensor._grad_fn = node
+        tensor._requires_grad = True
+        if versions or observers:
+            _note(node, versions)
+        return tensor
+
+    return function
+
+
+def _beside(array: Any, other: Any) -> tuple[Any, bool]:
+    """What is no tensor, as it is computed with beside a tensor's payload, and whether the short way does."""
+    if type(array) is not ndarray or array.dtype.kind != "f":
+        return other, False
+    kind = type(other)
+    if kind is float:
+        return other, True
+    if kind is int:
+        return (float(other), True) if -EXACT < other < EXACT else (other, False)
+    if other.dtype != array.dtype:
+        return other, False
+    noted = saved_values()
+    return other, noted is None or not noted.copies_arrays
+
+
+def _note(node: OperatorNode, versions: list[Any]) -> None:
+    """Let those know of a node that want to: writes inside of a transform, and whoever observes."""
+    if versions:
+        node.versions = versions
+        noted = saved_values()
+        if noted is not None:
+            noted.note(node)
+    for observe in observers:
+        observe(node)

@@ -1,0 +1,186 @@
+"""The short way of `x[i]` and `x[i] = v` along the first dimension, of arrays outside of traces.
+
+What is read is one node on the tape, and what is written another. In a trace, of views of views and with
+other indices they are made of the operators of `tracer/ops/movement.py`, to the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...tracer.ops.elementwise import zeros_like
+from ...tracer.ops.movement import dilate, reshape, slice_, slice_update
+from ...tracer.ops.reduction import sum_to_shape
+from ...tracer.trace import innermost
+from ..values.modes import is_recording
+from ..values.nodes import Edge, GradNode, observers
+from ..values.tensor import Tensor, TorchTensor, View, make, mark_written, require_writable
+from ..values.value_kinds import NumpyScalar, NumpyTensor
+from .inplace import keep_saved, require_assignable
+
+ndarray = np.ndarray
+Index = int | slice
+KINDS = (TorchTensor, NumpyTensor)
+BOUNDS = (int, type(None))
+
+
+class PartBackward(GradNode):
+    """Of a part that is read: its cotangent among zeros."""
+
+    __slots__ = ("index", "shape")
+    runs_rules = True
+
+    def __init__(self, edge: Edge, index: Index, shape: tuple[int, ...]) -> None:
+        super().__init__((edge,))
+        self.index = index
+        self.shape = shape
+
+    def pull_all(self, g: Any) -> Sequence[Any]:
+        found = np.zeros(self.shape, g.dtype)
+        found[self.index] = g
+        return (found,)
+
+    def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
+        (g,) = cotangents
+        if isinstance(g, ndarray):
+            return self.pull_all(g)
+        region = region_of(self.index, self.shape)
+        part = reshape(g, shape=(region["stops"][0] - region["starts"][0], *self.shape[1:]))
+        return (dilate(part, shape=self.shape, **region),)
+
+
+class SelectBackward0(PartBackward):
+    __slots__ = ()
+
+
+class SliceBackward0(PartBackward):
+    __slots__ = ()
+
+
+class CopySlices(GradNode):
+    """Of an array into which a part was written: its cotangent is the part's there, and zero for the rest."""
+
+    __slots__ = ("index", "part", "shape")
+    runs_rules = True
+
+    def __init__(
+        self, edges: Sequence[Edge | None], index: Index, shape: tuple[int, ...], part: tuple[int, ...]
+    ) -> None:
+        super().__init__(edges)
+        self.index = index
+        self.shape = shape
+        self.part = part
+
+    def pull_all(self, g: Any) -> Sequence[Any]:
+        rest = part = None
+        if self.edges[0] is not None:
+            rest = g.copy()
+            rest[self.index] = 0
+        if self.edges[1] is not None:
+            part = sum_to_shape(g[self.index], self.part)
+        return rest, part
+
+    def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
+        (g,) = cotangents
+        if isinstance(g, ndarray):
+            return self.pull_all(g)
+        region = region_of(self.index, self.shape)
+        part = slice_(g, **region)
+        rest = slice_update(g, zeros_like(part), **region)
+        if type(self.index) is int:
+            part = reshape(part, shape=self.shape[1:])
+        return rest, sum_to_shape(part, self.part)
+
+
+def region_of(index: Index, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    """The attributes of `slice_` that reads such a part, with one position for an integer."""
+    extent, rest = shape[0], shape[1:]
+    if type(index) is int:
+        start = index % extent
+        stop = start + 1
+    else:
+        start, stop, _ = index.indices(extent)  # type: ignore[union-attr]
+        stop = max(start, stop)
+    return {
+        "starts": (start, *(0,) * len(rest)), "stops": (stop, *rest), "steps": (1,) * len(shape),
+    }  # fmt: skip
+
+
+def is_simple(index: Any) -> bool:
+    """Whether it is an integer, or a slice of steps of one."""
+    if type(index) is int:
+        return True
+    return type(index) is slice and index.step is None and {type(index.start), type(index.stop)} <= {*BOUNDS}
+
+
+def read_part(x: Tensor, index: Index) -> Tensor | None:
+    """`x[index]` with a simple index; None where it takes the general way, as if it has no such element."""
+    kind = type(x)
+    if kind not in KINDS or x._view is not None or observers or innermost() is not None:
+        return None
+    value = x._value
+    if type(value) is not ndarray or not value.ndim:
+        return None
+    is_element = type(index) is int and value.ndim == 1 and kind is NumpyTensor
+    try:
+        shown = np.asarray(value[index]) if is_element else value[index, ...]
+    except IndexError:
+        return None
+    tensor = make(shown, NumpyScalar if is_element else kind)
+    if not is_element:
+        region = region_of(index, value.shape)
+        steps: tuple[Any, ...] = ((slice_, region),)
+        if type(index) is int:
+            steps = (*steps, (reshape, {"shape": shown.shape}))
+        tensor._cell = x._cell
+        tensor._frozen = x._frozen
+        tensor._view = View(x, steps, x._cell[0], is_recording())
+    if x._requires_grad and is_recording():
+        node = SelectBackward0 if type(index) is int else SliceBackward0
+        tensor._grad_fn = node((x._grad_fn or x, x._output_nr), index, value.shape)
+        tensor._requires_grad = True
+    return tensor
+
+
+def write_part(target: Tensor, index: Index, value: Any) -> bool:
+    """`target[index] = value` with a simple index, if this is the way; False where it takes the general one.
+
+    Raises as the general one does: see `inplace.assign`.
+    """
+    if type(target) not in KINDS or target._view is not None or observers or innermost() is not None:
+        return False
+    memory, number = target._value, value
+    if type(memory) is not ndarray or memory.dtype.kind != "f" or not memory.ndim or memory.base is not None:
+        return False
+    if type(index) is int and not -len(memory) <= index < len(memory):
+        return False
+    is_tensor = isinstance(value, Tensor)
+    if is_tensor:
+        number = value._value
+        if value._view is not None or type(number) is not ndarray or number.dtype != memory.dtype:
+            return False
+        if number.ndim and number.shape != memory[index].shape:
+            return False
+    elif type(value) is not float:
+        return False
+    former = target._grad_fn
+    if not memory.flags.writeable or (former is not None and former.hooks is not None):
+        return False
+    require_assignable(target)
+    require_writable(target)
+    keep_saved(target)
+    memory[index] = number
+    mark_written(target)
+    has_gradient = is_tensor and value._requires_grad
+    if is_recording() and (has_gradient or target._requires_grad):
+        edges = (
+            (former or target, target._output_nr) if target._requires_grad else None,
+            (value._grad_fn or value, value._output_nr) if has_gradient else None,
+        )
+        target._grad_fn = CopySlices(edges, index, memory.shape, number.shape if is_tensor else ())
+        target._output_nr = 0
+        target._requires_grad = True
+    return True

@@ -1,0 +1,223 @@
+"""Where Python stands while it is traced, and all that its next instructions can read.
+
+Where two standpoints of a trace are equal but for the values of tensors, Python goes on from both in the
+same way, as far as it gets the same answers. So what a `while` loop does from one of them on holds for any
+number of turns (`codegen/rolling/turns.py`). Instructions read variables, iterators and what these hold: a
+standpoint says nothing (its `rest` is None) where part of that cannot be compared, as an iterator that a
+`for` runs through.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Iterator
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...tracer.graph import Node
+from ...tracer.origin import is_own
+from ...tracer.trace import Standpoint, Trace
+from ..bytecode.control_flow import asks_at_statement, live_variables
+from ..values import asked, dtypes
+from ..values.modes import is_recording
+from ..values.tensor import Device, Tensor
+
+MOST_VALUES = 2000
+"""That are compared at a standpoint."""
+MOST_BYTES = 1 << 12
+"""Of an array without traced values that is compared."""
+NUMBERS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, np.generic)
+FIXED = (type, ModuleType, np.ufunc, np.dtype, dtypes.DType, Device)
+"""What never changes, so that it is enough that it is the same object."""
+
+
+class Incomparable(Exception):
+    """Something that may change in ways that nothing shows."""
+
+
+class Standpoints:
+    """The standpoints of one trace.
+
+    Args:
+        trace: what is under way; it calls `now` where Python asks.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._runs: dict[FrameType, int] = {}
+        """Runs of functions that have asked, numbered: held, so that no other run takes the place of one."""
+
+    def forget(self) -> None:
+        """Let go of the variables of functions that have returned."""
+        for frame in self._runs:
+            with contextlib.suppress(RuntimeError):  # it is running
+                frame.clear()
+        self._runs.clear()
+
+    def now(self) -> Standpoint | None:
+        """Where Python stands."""
+        frames = list(_frames(self.trace.lost_numbers.root))
+        users = [frame for frame in frames if not is_own(frame.f_code)]
+        if not users:
+            return None
+        run = self._runs.setdefault(users[0], len(self._runs))
+        place = (run, *((frame.f_code, frame.f_lasti) for frame in frames))
+        before = frames[: frames.index(users[0])]
+        if len({frame.f_code.co_filename for frame in before} - ASKING) > 0:
+            return Standpoint(place, (), None)
+        described = _Described(self.trace)
+        rest = tuple(described.frame(frame) for frame in users)
+        is_whole = described.is_whole and asks_at_statement(users[0].f_code, users[0].f_lasti)
+        return Standpoint(place, tuple(described.tensors), (self._modes(), rest) if is_whole else None)
+
+    def _modes(self) -> Any:
+        trace = self.trace
+        return is_recording(), len(trace.drawn), len(trace.counts), trace.counts[-1]
+
+
+ASKING = frozenset((asked.__file__, sys.modules[Trace.__module__].__file__))
+"""The files that a question passes through on its way from a truth value."""
+
+
+def _frames(root: CodeType | None) -> Iterator[FrameType]:
+    """What runs inside of the trace, the innermost first."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code is not root:
+        yield frame
+        frame = frame.f_back
+
+
+class _Described:
+    """Values in a form that compares them, with the traced ones apart.
+
+    Attributes:
+        tensors: of each traced value its name and its node.
+        is_whole: whether there is nothing else that cannot be compared.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.tensors: list[tuple[str, Node]] = []
+        self._known: dict[int, int] = {}
+        """The number of each object that has been seen: what is one object at one standpoint is at others."""
+        self._kept: list[Any] = []
+        self.is_whole = True
+
+    def frame(self, frame: FrameType) -> Any:
+        """All that a function under way can read."""
+        code = frame.f_code
+        live = live_variables(code, frame.f_lasti)
+        shared = {*code.co_cellvars, *code.co_freevars}
+        return tuple(
+            (name, self._variable(value, name))
+            for name, value in frame.f_locals.items()
+            if live is None or name in live or name in shared
+        )
+
+    def _variable(self, value: Any, name: str) -> Any:
+        try:
+            return self.value(value, name)
+        except Incomparable:
+            self.is_whole = False
+            return None
+
+    def value(self, value: Any, name: str) -> Any:
+        """A value, as what is equal for values alike.
+
+        Raises Incomparable.
+        """
+        kind = type(value)
+        if issubclass(kind, NUMBERS):  # not isinstance: a tensor is one of what it stands for
+            return kind, repr(value)
+        if issubclass(kind, FIXED):
+            return _Same(value)
+        if id(value) in self._known:
+            return self._known[id(value)]
+        if len(self._kept) >= MOST_VALUES:
+            raise Incomparable
+        self._known[id(value)] = len(self._kept)
+        self._kept.append(value)
+        return kind, self._parts(value, name)
+
+    def _parts(self, value: Any, name: str) -> Any:
+        if issubclass(type(value), Tensor):
+            return self._tensor(value, name)
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if isinstance(value, tuple | list):
+            return tuple(self.value(one, f"{name}_{place}") for place, one in enumerate(value))
+        if isinstance(value, dict):
+            items = value.items()
+            return tuple((self.value(key, name), self.value(one, f"{name}_{key}")) for key, one in items)
+        if isinstance(value, FunctionType):
+            cells = tuple(_content(cell) for cell in value.__closure__ or ())
+            held = (value.__defaults__, value.__kwdefaults__, cells)
+            return value.__code__, id(value.__globals__), self.value(held, name)
+        if isinstance(value, MethodType):
+            return self.value((value.__func__, value.__self__), name)
+        if isinstance(value, BuiltinFunctionType):
+            return value.__name__, self.value(value.__self__, name)
+        if isinstance(value, functools.partial):
+            return self.value((value.func, value.args, value.keywords), name)
+        if _is_plain(type(value)):
+            return _Same(type(value)), self.value(vars(value), name)
+        raise Incomparable
+
+    def _tensor(self, value: Tensor, name: str) -> Any:
+        payload, view = value.payload, value._view
+        if value._hooks is not None or value._grad is not None:
+            raise Incomparable
+        shown = None
+        if view is not None:
+            steps = tuple((step.name, repr(attributes)) for step, attributes in view.steps)
+            shown = self.value(view.base, f"{name}_base"), steps, view.tracks, view.of_several
+        state = value._requires_grad, value._grad_fn is None, value._frozen, shown
+        if not isinstance(payload, Node):
+            return state, self._array(payload)
+        self.tensors.append((name, payload))
+        return state, payload.spec, self.trace.known_answers(payload)
+
+    def _array(self, value: np.ndarray) -> Any:
+        if value.dtype.kind == "O" or value.nbytes > MOST_BYTES:
+            raise Incomparable
+        return value.dtype, value.shape, value.tobytes(), None if value.base is None else id(value.base)
+
+
+HEAP_TYPE = 1 << 9
+"""Of `type.__flags__`: made by a `class` statement."""
+
+
+def _is_plain(kind: type) -> bool:
+    """Whether objects of a class hold nothing but attributes in their dict."""
+    return all(one.__flags__ & HEAP_TYPE and "__slots__" not in vars(one) for one in kind.__mro__[:-1])
+
+
+EMPTY = "an empty cell"
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return EMPTY
+
+
+class _Same:
+    """Equal to what stands for the same object."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+__all__ = ["Standpoints"]

@@ -1,0 +1,349 @@
+"""`while` loops of plain Python that values steer: one program for any number of turns."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+Function = Callable[..., Any]
+
+
+def root(a):
+    x = a
+    while abs(x * x - a) > 1e-10:
+        x = 0.5 * (x + a / x)
+    return x
+
+
+def root_by_halves(a):
+    low, high = 0.0 * a, a + 1.0
+    while high - low > 1e-9:
+        middle = 0.5 * (low + high)
+        if middle * middle > a:
+            high = middle
+        else:
+            low = middle
+    return 0.5 * (low + high)
+
+
+def largest_eigenvalue(a):
+    v = np.sum(a, axis=0)
+    before = 0.0 * v[0]
+    value = v @ v
+    while abs(value - before) > 1e-9:
+        v = a @ v
+        v = v / np.sqrt(v @ v)
+        before = value
+        value = v @ (a @ v)
+    return value
+
+
+def collatz(n):
+    steps = 0 * n
+    while n > 1:
+        if n % 2 == 0:
+            n = n // 2
+        else:
+            n = 3 * n + 1
+        steps = steps + 1
+    return steps
+
+
+def heun(y, a, tolerance):
+    t, h = 0.0, 0.1
+    while t < 2.0:
+        if t + h > 2.0:
+            h = 2.0 - t
+        first = -a * y + np.cos(y)
+        new = y + h * first
+        second = -a * new + np.cos(new)
+        error = np.max(np.abs(0.5 * h * (second - first))) / tolerance
+        if error <= 1.0:
+            t = t + h
+            y = y + 0.5 * h * (first + second)
+        h = h * np.minimum(2.0, np.maximum(0.3, 0.9 / np.sqrt(error + 1e-12)))
+    return np.sum(y)
+
+
+def relaxed(x):
+    x = x.copy()
+    while np.max(np.abs(x[1:] - x[:-1])) > 0.15:
+        x[1:-1] = 0.5 * (x[2:] + x[:-2])
+    return x
+
+
+def until_small(x, scale):
+    while True:
+        x = scale * np.sin(x)
+        if np.sum(x * x) < 1e-3:
+            break
+    return x
+
+
+SYMMETRIC = np.array([[2.0, 0.5, 0.1], [0.5, 1.5, 0.3], [0.1, 0.3, 1.0]])
+Y = np.linspace(0.1, 1.0, 4)
+PROGRAMS: dict[str, tuple[Function, Sequence[tuple[Any, ...]]]] = {
+    "Newton": (root, [(np.array(one),) for one in (30.0, 5.0, 1e3, 1e6, 77.0, 2.5e5)]),
+    "bisection": (root_by_halves, [(np.array(one),) for one in (30.0, 10.0, 1e3, 7.0, 1e5)]),
+    "power iteration": (largest_eigenvalue, [(SYMMETRIC + k * np.eye(3),) for k in (0.0, 1.0, 3.0, 0.3)]),
+    "Collatz": (collatz, [(np.array(one),) for one in (27, 97, 871, 6171)]),
+    "Heun": (heun, [(Y, np.array(3.0), np.array(one)) for one in (1e-4, 1e-5, 3e-5, 1e-6)]),
+    "writes": (relaxed, [(np.linspace(0.0, 1.0, 9) ** k,) for k in (3, 4, 6, 9)]),
+    "break": (until_small, [(Y, np.array(one)) for one in (0.9, 0.5, 0.99, 0.3)]),
+}
+DIFFERENTIATED = [name for name in PROGRAMS if name not in ("bisection", "Collatz")]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_one_program_for_all_numbers_of_turns(name: str) -> None:
+    function, calls = PROGRAMS[name]
+    compiled = pb.compile(function)
+    compiled(*calls[0])
+    for arguments in calls:
+        np.testing.assert_allclose(compiled(*arguments), function(*arguments), rtol=1e-9)
+    assert compiled.cache_info().traces == 1
+    assert "any number of turns" in compiled.explain(*calls[0])
+
+
+@pytest.mark.parametrize("name", DIFFERENTIATED)
+def test_gradients_through_any_number_of_turns(name: str) -> None:
+    function, calls = PROGRAMS[name]
+
+    def total(*arguments):
+        return np.sum(function(*arguments))
+
+    compiled = pb.compile(pb.value_and_grad(total))
+    for arguments in calls:
+        arguments = tuple(1.0 * one for one in arguments)
+        value, found = compiled(*arguments)
+        assert value == pytest.approx(total(*arguments), rel=1e-9)
+        x, direction = arguments[0], np.ones_like(arguments[0])
+        ahead, behind = (total(x + step * direction, *arguments[1:]) for step in (1e-6, -1e-6))
+        assert np.sum(found) == pytest.approx((ahead - behind) / 2e-6, rel=1e-4, abs=1e-6)
+    assert compiled.cache_info().traces == 1
+
+
+# --- what Python's state decides ---------------------------------------------------------------------------
+
+
+def with_a_counter(x):
+    count = 0
+    while x > 1:
+        count += 1
+        if count == 3:
+            x = x / 100
+        x = x / 2
+    return x
+
+
+def with_a_growing_list(x):
+    seen = []
+    while x > 1:
+        seen.append(x)
+        x = x / 2
+    return seen[len(seen) // 2] + x
+
+
+def with_an_iterator(x):
+    scales = iter([2, 3, 4, 5] * 50)
+    while x > 1:
+        x = x / next(scales)
+    return x
+
+
+def with_a_for(x):
+    for k in range(1000):
+        x = x / (k + 2)
+        if x < 1:
+            break
+    return x * k
+
+
+def with_an_attribute(x):
+    class State:
+        count = 0
+
+    state = State()
+    while x > 1:
+        state.count += 1
+        x = x / state.count - 0.01
+    return x
+
+
+def with_a_nonlocal(x):
+    count = 0
+
+    def next_scale():
+        nonlocal count
+        count += 1
+        return 1.0 + count
+
+    while x > 1:
+        x = x / next_scale()
+    return x
+
+
+def with_a_list_of_scales(x):
+    scales = [1.5]
+    while x > 1:
+        x = x / scales[0]
+        scales[0] += 0.5
+    return x
+
+
+def with_a_parity(x):
+    even = True
+    while x > 1:
+        x = x / 2 if even else x - 0.75
+        even = not even
+    return x
+
+
+def with_values_sorted(x):
+    return sorted([x, 7.0 / x, x * x])[1] + x
+
+
+def with_the_value_before(x):
+    before = x
+    while x > 1:
+        x, before = x - 0.3 * before / x, x
+    return x + before
+
+
+WITH_STATE = [
+    with_a_counter, with_a_growing_list, with_an_iterator, with_a_for, with_an_attribute, with_a_nonlocal,
+    with_a_list_of_scales, with_a_parity, with_values_sorted, with_the_value_before,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", WITH_STATE)
+def test_what_turns_do_besides_values_counts(function: Function) -> None:
+    compiled = pb.compile(function)
+    for one in (1e3, 3.0, 1e6, 40.0, 7.0, 2.2, 1e4, 17.0):
+        assert compiled(np.array(one)) == pytest.approx(function(np.array(one)), rel=1e-12)
+
+
+def test_a_way_that_is_new_is_traced_once() -> None:
+    def damped(x):
+        while x > 1:
+            if x > 100:
+                x = 0.1 * x
+            elif x > 10:
+                x = 0.5 * x
+            else:
+                x = x - 0.75
+        return x
+
+    compiled = pb.compile(damped)
+    for one in (9.0, 30.0, 5.0, 8e3, 7e4, 17.0, 2.0, 1.5, 800.0):
+        assert compiled(np.array(one)) == pytest.approx(damped(np.array(one)), rel=1e-12)
+    before = compiled.cache_info().traces
+    for one in np.linspace(2.0, 1e5, 50):
+        assert compiled(np.array(one)) == pytest.approx(damped(np.array(one)), rel=1e-12)
+    assert compiled.cache_info().traces == before
+
+
+def test_a_loop_that_code_would_not_leave_ends_as_in_python() -> None:
+    def halved(x, zero):
+        while np.exp(x) * np.exp(-x) - 1 != zero:
+            x = 0.5 * x
+        return x
+
+    compiled = pb.compile(halved)
+    zero = np.array(0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for one in (0.7, 1.3, 0.1, 3.3, 0.9):
+            assert np.exp(compiled(np.array(one), zero)) < 30
+
+
+def test_a_loop_in_a_path_that_is_not_taken_does_not_run() -> None:
+    def guarded(x, way):
+        if way > 0:
+            while x < 100:
+                x = 1.5 * x
+        return x
+
+    compiled = pb.compile(guarded)
+    one = np.array(1.0)
+    for value, way in ((2.0, 1.0), (-1.0, -1.0), (3.0, 1.0), (-2.0, -3.0), (-2.0, -3.0), (5.0, 2.0)):
+        found = compiled(value * one, way * one)
+        assert found == pytest.approx(guarded(value * one, way * one), rel=1e-12)
+
+
+def test_second_derivatives() -> None:
+    compiled = pb.compile(pb.grad(pb.grad(root)))
+    for one in (30.0, 5.0, 1e3):
+        assert compiled(np.array(one)) == pytest.approx(-0.25 * one**-1.5, rel=1e-6)
+
+
+def test_each_run_of_an_inner_function_has_loops_of_its_own() -> None:
+    def twice(x):
+        for _ in range(2):
+            x = root(x) + 1.0
+        return x
+
+    compiled = pb.compile(twice)
+    for one in (30.0, 5.0, 1e3, 77.0):
+        assert compiled(np.array(one)) == pytest.approx(twice(np.array(one)), rel=1e-12)
+
+
+# --- counters -----------------------------------------------------------------------------------------------
+
+
+def root_in_few_turns(a, tolerance):
+    x, turns = a, 0
+    while abs(x * x - a) > tolerance and turns < 100:
+        x = 0.5 * (x + a / x)
+        turns += 1
+    return x
+
+
+def root_by_a_for(a, tolerance):
+    x = a
+    for _ in range(100):
+        x = 0.5 * (x + a / x)
+        if abs(x * x - a) < tolerance:
+            break
+    return x
+
+
+@pytest.mark.parametrize("function", [root_in_few_turns, root_by_a_for])
+def test_a_number_of_turns_that_python_counts_compiles_nothing_new(function: Function) -> None:
+    compiled, slope = pb.compile(function), pb.compile(pb.grad(function))
+    tolerance, values = np.array(1e-6), (30.0, 1e3, 5.0, 1e6, 77.0, 1e4, 30.0, 2e6)
+    for one in values:
+        assert compiled(np.array(one), tolerance) == function(np.array(one), tolerance)
+        assert slope(np.array(one), tolerance) == pytest.approx(0.5 / np.sqrt(one), rel=1e-6)
+    for made in (compiled, slope):
+        info = made.cache_info()
+        assert info.size == 1 and info.compilations + info.disk_hits + info.source_hits <= 2
+    traces = compiled.cache_info().traces
+    for one in values:
+        compiled(np.array(one), tolerance)
+    assert compiled.cache_info().traces == traces <= len(values)
+
+
+def test_a_loop_that_a_counter_ends_gives_what_python_gives() -> None:
+    compiled = pb.compile(root_in_few_turns)
+    for one in (30.0, 77.0, 2.5e5, 30.0):
+        for tolerance in (1e-6, 0.0, 1e-3):
+            found = compiled(np.array(one), np.array(tolerance))
+            assert found == root_in_few_turns(np.array(one), np.array(tolerance))
+
+
+def test_a_number_of_turns_that_python_reads_has_a_path_of_its_own() -> None:
+    def scaled(a):
+        x, turns = a, 0
+        while abs(x * x - a) > 1e-6:
+            x = 0.5 * (x + a / x)
+            turns += 1
+        return x * turns
+
+    compiled = pb.compile(scaled)
+    for one in (30.0, 1e3, 5.0, 30.0, 1e6, 1e3, 5.0):
+        assert compiled(np.array(one)) == scaled(np.array(one))

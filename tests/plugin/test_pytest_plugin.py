@@ -1,0 +1,271 @@
+"""The plugin of pytest, in sessions of its own."""
+
+from pathlib import Path
+
+import pytest
+
+HEADER = "import numpy as np\nimport pullback as pb\nimport pytest\n"
+
+
+def run(pytester: pytest.Pytester, test: str, *options: str) -> pytest.RunResult:
+    """A session with one file of tests, in a process of its own."""
+    pytester.makepyfile(test_model=HEADER + test)
+    return pytester.runpytest_subprocess("-p", "pytest_pullback", "-p", "no:cacheprovider", *options)
+
+
+def test_pullback_is_not_imported_where_no_test_asks_for_it(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import sys
+
+        def test_nothing():
+            assert not {"pullback", "numpy", "hypothesis"} & set(sys.modules)
+    """)
+    options = ("-p", "pytest_pullback", "-p", "no:hypothesispytest", "-p", "no:cacheprovider")
+    pytester.runpytest_subprocess(*options).assert_outcomes(passed=1)
+
+
+# --- recompilation ------------------------------------------------------------------------------------------
+
+DOUBLE = """
+@pb.compile
+def double(x):
+    return x * 2
+
+@pytest.fixture
+def warm():
+    double(np.ones(3))
+"""
+
+
+def test_what_compiles_inside_of_assert_no_recompile_fails(pytester: pytest.Pytester) -> None:
+    found = run(pytester, DOUBLE + """
+def test_known(assert_no_recompile, warm):
+    with assert_no_recompile():
+        double(np.zeros(3))
+
+def test_new(assert_no_recompile, warm):
+    with assert_no_recompile():
+        double(np.ones((2, 2)))
+""")
+    found.assert_outcomes(passed=1, failed=1)
+    found.stdout.fnmatch_lines(["*RecompileError: double is called with*which is new*"])
+
+
+def test_the_mark_leaves_fixtures_free(pytester: pytest.Pytester) -> None:
+    found = run(pytester, DOUBLE + """
+@pytest.mark.assert_no_recompile
+def test_known(warm):
+    double(np.zeros(3))
+
+@pytest.mark.assert_no_recompile
+def test_new(warm):
+    double(np.ones(3, np.float32))
+""", "--strict-markers")
+    found.assert_outcomes(passed=1, failed=1)
+    found.stdout.fnmatch_lines(["*FAILED*::test_new*RecompileError*"])
+
+
+# --- gradients ----------------------------------------------------------------------------------------------
+
+
+def test_gradcheck_names_entry_values_and_rule(pytester: pytest.Pytester) -> None:
+    found = run(pytester, """
+@pb.custom_vjp
+def cube(x):
+    return x**3
+
+cube.defvjp(lambda x: (x**3, x), lambda x, g: (2 * g * x**2,))
+
+def loss(w, x):
+    hidden = cube(w)
+    return (hidden * x).sum()
+
+def test_wrong(gradcheck):
+    gradcheck(loss, np.array([1.0, 2.0]), np.array([0.0, 1.0]))
+
+def test_right(gradcheck):
+    gradcheck(lambda x: np.tanh(x).sum(), np.array([0.1, 2.0]))
+""")
+    found.assert_outcomes(passed=1, failed=1)
+    found.stdout.fnmatch_lines([
+        "*gradcheck of loss: 1 of 4 entries differ from differences:",
+        "*d value / d w[[]1]: 8 by the rules, 12* by differences",
+        "*rule of cube*at test_model.py:12  hidden = cube(w)",
+    ])  # fmt: skip
+
+
+def test_gradcheck_finds_wrong_second_derivatives(pytester: pytest.Pytester) -> None:
+    found = run(pytester, """
+@pb.custom_vjp
+def slope(x):
+    return 3 * x**2
+
+slope.defvjp(lambda x: (3 * x**2, x), lambda x, g: (5 * g * x,))
+
+@pb.custom_vjp
+def cube(x):
+    return x**3
+
+cube.defvjp(lambda x: (x**3, x), lambda x, g: (g * slope(x),))
+
+@pytest.mark.parametrize("order", [1, 2])
+def test(gradcheck, order):
+    gradcheck(lambda params: cube(params["a"]), {"a": 2.0}, order=order)
+""")
+    found.assert_outcomes(passed=1, failed=1)
+    found.stdout.fnmatch_lines(
+        ["*d² value / d params?'a'? d params?'a'?: 10 by the rules, 12*", "*rule of slope*"]
+    )
+
+
+# --- generated source ---------------------------------------------------------------------------------------
+
+GOLDEN = """
+def test_source(golden_source):
+    golden_source(pb.value_and_grad(lambda x: np.tanh(x).sum()), np.ones(3))
+"""
+
+
+def test_golden_source_is_written_and_compared(pytester: pytest.Pytester) -> None:
+    found = run(pytester, GOLDEN)
+    found.assert_outcomes(failed=1)
+    found.stdout.fnmatch_lines(["*There is no model.source.txt yet*--update-golden*"])
+    run(pytester, GOLDEN, "--update-golden").assert_outcomes(passed=1)
+    path = pytester.path / "golden" / "model.source.txt"
+    assert "for i in range(n):" in path.read_text()
+    run(pytester, GOLDEN).assert_outcomes(passed=1)
+    changed = run(pytester, GOLDEN.replace("tanh", "exp"))
+    changed.assert_outcomes(failed=1)
+    changed.stdout.fnmatch_lines(["*-*tanh(x[[]i])*", "*+*exp(x[[]i])*", "*If it is meant*--update-golden*"])
+
+
+def test_golden_files_lie_where_the_configuration_says(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\npullback_golden = expected/source")
+    run(pytester, GOLDEN, "--update-golden").assert_outcomes(passed=1)
+    assert [path.name for path in (pytester.path / "expected" / "source").iterdir()] == ["model.source.txt"]
+
+
+# --- ways to run --------------------------------------------------------------------------------------------
+
+
+def test_generated_source_runs_in_python_where_breakpoints_hold(pytester: pytest.Pytester) -> None:
+    test = """
+import pdb, sys
+
+def test():
+    f = pb.compile(lambda x: np.tanh(x).sum())
+    f(np.ones(3))
+    (program,) = f.programs(np.ones(3))
+    line = next(n for n, text in enumerate(program.source.splitlines(), 1) if "tanh(x[i])" in text)
+    debugger = pdb.Pdb(nosigint=True)
+    assert debugger.set_break(str(program.path), line) is None
+    seen = []
+    debugger.user_line = lambda frame: (
+        seen.append((frame.f_code.co_filename, frame.f_lineno, frame.f_locals["i"]))
+        if debugger.break_here(frame) else None, debugger.set_continue())
+    debugger.runcall(f, np.ones(3))
+    assert seen == [(str(program.path), line, i) for i in range(3)]
+    assert f.cache_info().compilations == 0
+"""
+    found = run(pytester, test, "--pullback-uncompiled", "-s")
+    found.assert_outcomes(passed=1)
+    found.stdout.fnmatch_lines(["pullback: Python runs generated source*"])
+
+
+def test_the_checked_way_runs_the_loop_ir(pytester: pytest.Pytester) -> None:
+    test = """
+def test(monkeypatch):
+    from pullback.codegen import program
+    from pullback.tracer.settings import CHECKING
+
+    runs = []
+    interpret = program.interpret
+    monkeypatch.setattr(program, "interpret", lambda *given: runs.append(1) or interpret(*given))
+    f = pb.value_and_grad(pb.compile(lambda x: np.tanh(x).sum()))
+    value, slope = f(np.ones(3))
+    np.testing.assert_allclose(slope, 1 - np.tanh(np.ones(3)) ** 2)
+    assert runs and CHECKING
+"""
+    run(pytester, test, "--pullback-check").assert_outcomes(passed=1)
+
+
+def test_only_one_way_can_be_chosen(pytester: pytest.Pytester) -> None:
+    found = run(pytester, "", "--pullback-check", "--pullback-uncompiled")
+    found.stderr.fnmatch_lines(["*exclude each other*"])
+
+
+def test_an_unknown_way_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pullback as pb
+
+    monkeypatch.setenv("PULLBACK_RUN", "fast")
+    with pytest.raises(pb.errors.ArgumentError, match="PULLBACK_RUN is 'fast'.*uncompiled"):
+        pb.compile(lambda x: x * 2)(1.0)
+
+
+# --- memory -------------------------------------------------------------------------------------------------
+
+
+def test_peaks_of_memory(pytester: pytest.Pytester) -> None:
+    found = run(pytester, """
+@pb.compile
+def double(x):
+    return x * 2
+
+def test_enough(assert_peak_bytes):
+    assert_peak_bytes(900_000, double, np.ones(100_000))
+
+def test_too_much(assert_peak_bytes):
+    assert_peak_bytes(700_000, double, np.ones(100_000))
+
+@pytest.mark.assert_peak_bytes(700_000)
+def test_marked():
+    np.ones(100_000)
+
+@pytest.mark.assert_peak_bytes(900_000)
+def test_marked_with_enough():
+    for _ in range(3):
+        np.ones(100_000)
+""", "--strict-markers")
+    found.assert_outcomes(passed=2, failed=2)
+    found.stdout.fnmatch_lines([
+        "*bytes at the peak of the call, and at most 700,000 are allowed.*",
+        "*value: float64?100000?, 800,000 bytes, an output*",
+        "*bytes at the peak, and at most 700,000 are allowed.*",
+    ])  # fmt: skip
+
+
+# --- strategies ---------------------------------------------------------------------------------------------
+
+
+def test_strategies_of_hypothesis_give_what_they_promise(pytester: pytest.Pytester) -> None:
+    found = run(pytester, """
+from typing import NamedTuple
+from hypothesis import given, settings
+from pullback.testing import check_gradients, strategies as st
+
+class Layer(NamedTuple):
+    w: object
+    b: object
+
+LAYER = Layer(pb.ArraySpec((3, 2)), pb.TensorSpec((2,), requires_grad=True))
+LIKE = {"layer": LAYER, "scale": 1.0, "name": "a"}
+
+@settings(max_examples=20, deadline=None)
+@given(st.parameters(LIKE), st.arrays(dtype=np.complex64), st.arrays((2,), elements=st.numbers(1.0, 2.0)))
+def test(params, z, x):
+    layer = params["layer"]
+    assert isinstance(layer, Layer) and params["name"] == "a" and type(params["scale"]) is float
+    assert layer.w.shape == (3, 2) and layer.w.dtype == np.float64 and np.isfinite(layer.w).all()
+    assert isinstance(layer.b, pb.Tensor) and layer.b.requires_grad and layer.b.shape == (2,)
+    assert z.dtype == np.complex64 and np.isfinite(z).all()
+    assert (1 <= x).all() and (x <= 2).all()
+    check_gradients(lambda x: (np.log(x) * x).sum(), x)
+""")
+    found.assert_outcomes(passed=1)
+
+
+def test_the_plugin_is_installed_under_its_own_name() -> None:
+    import pytest_pullback
+
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'{pytest_pullback.__name__} = "{pytest_pullback.__name__}"' in text

@@ -1,0 +1,79 @@
+"""Tracebacks in which users find their own lines: pullback's frames are hidden, and a note says the line.
+
+pytest and IPython leave out frames with a local variable `__tracebackhide__`; Python shows all.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+
+from .origin import calling_frame, is_own, is_users_code, place_of_line
+
+
+def locate(error: BaseException) -> None:
+    """Hide pullback's frames above, and note the user's line unless the error says it."""
+    frame = calling_frame()
+    if frame is None:
+        return
+    _hide(_stack(sys._getframe(1)))
+    _note(error, place_of_line(frame.f_code.co_filename, frame.f_lineno))
+
+
+def hide_own_frames(error: BaseException) -> None:
+    """The same for an error of others that goes through pullback: in its traceback, and above."""
+    raised = list(_entries(error.__traceback__))
+    _hide(entry.tb_frame for entry in raised)
+    _hide(_stack(sys._getframe(1)))
+    users = [entry for entry in raised if is_users_code(entry.tb_frame.f_code)]
+    if users and users[-1] is not raised[-1]:
+        _note(error, place_of_line(users[-1].tb_frame.f_code.co_filename, users[-1].tb_lineno))
+
+
+def up_to_users_code(raised: TracebackType | None) -> TracebackType | None:
+    """A traceback without those of pullback's frames in which it ends; itself if it has no others."""
+    entries = list(_entries(raised))
+    while entries and is_own(entries[-1].tb_frame.f_code):
+        entries.pop()
+    found: TracebackType | None = None
+    for one in reversed(entries):
+        found = TracebackType(found, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return found or raised
+
+
+def _note(error: BaseException, place: str) -> None:
+    where = place.partition("  ")[0]
+    said = "\n".join((str(error), *getattr(error, "__notes__", ())))
+    if where and where not in said:
+        error.add_note(f"  at {place}")
+
+
+def _stack(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _entries(raised: TracebackType | None) -> Iterator[TracebackType]:
+    while raised is not None:
+        yield raised
+        raised = raised.tb_next
+
+
+def _hide(frames: Iterator[FrameType]) -> None:
+    """Mark those frames that are pullback's, and those of Python's library that these have entered."""
+    for frame in frames:
+        is_ours = is_own(frame.f_code)
+        if not is_ours and (is_users_code(frame.f_code) or not _is_entered_by_own(frame)):
+            continue
+        if frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+            variables = frame.f_locals
+            if type(variables) is dict:  # a copy, which would keep values alive as long as the frame
+                variables.clear()
+            variables["__tracebackhide__"] = True
+
+
+def _is_entered_by_own(frame: FrameType) -> bool:
+    return frame.f_back is not None and is_own(frame.f_back.f_code)
