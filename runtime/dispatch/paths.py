@@ -105,11 +105,9 @@ class Paths(Runs):
         with before_forks(), function.lock:
             if self.traces != known:  # another thread was quicker, perhaps with this path
                 return self.run(leaves)
-            is_full = self.traces >= function.max_paths
-            result = None if is_full else self._trace_and_run(leaves, unknown.answers)
-            function.later_misses += 1  # a call that fails counts nowhere
-            if not is_full:
-                return result
+            function.later_misses += 1
+            if self.traces < function.max_paths:
+                return self._trace_and_run(leaves, unknown.answers)
         if unknown.guard is not None:
             function.warn(self._too_many(unknown.guard))
         return self._run_uncompiled(leaves)
