@@ -18,6 +18,7 @@ Loops are found from the last to the first: the question at which one ends is wh
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ from pullback.tracer.graph import (
     Node,
     Order,
     constant,
+    made_anew,
     make_input,
     make_node,
     name_results,
@@ -62,6 +64,10 @@ than NumPy, so that a loop may go on for ever that ends in Python ..."""
 FEWEST_ENDLESS = 1 << 14
 """... and turns that it takes at least."""
 
+MOST_REFUSED = 8
+"""Loops that cannot be rolled before the trace stays as it is: each takes time that its length decides."""
+MOST_WAYS = 16
+"""Through a turn: each is code of its own."""
 LARGEST_COUNT = 1 << 10
 """From which numbers of turns are not known, where each is traced."""
 
@@ -92,7 +98,7 @@ def roll_turns(
         capture: makes an array that may change later an input.
     """
     refused: dict[int, str] = {}
-    while True:
+    while len(refused) < MOST_REFUSED:
         done = RolledTurns(tuple(outputs), tuple(guards))
         loops = _loops(guards, refused)
         for heads in loops:
@@ -105,6 +111,7 @@ def roll_turns(
                 break
         else:
             return done if loops else replace(done, notes=tuple(refused.values()))
+    return RolledTurns(tuple(outputs), tuple(guards), tuple(refused.values()))
 
 
 def _loops(guards: Sequence[Guard], refused: Container[int]) -> list[list[int]]:
@@ -118,9 +125,12 @@ def _loops(guards: Sequence[Guard], refused: Container[int]) -> list[list[int]]:
     while stop:
         stop -= 1
         standpoint = guards[stop].standpoint
-        if standpoint is None or stop in refused:
+        if standpoint is None:
             continue
-        before = [position for position in places[standpoint.place] if position < stop]
+        before = places[standpoint.place]
+        del before[bisect_left(before, stop) :]
+        if stop in refused:
+            continue
         heads = _heads(guards, before, stop, _is_same_state)
         if len(heads) == 1:
             heads = _heads(guards, before, stop, _has_same_variables)
@@ -197,6 +207,8 @@ class _Rolled:
             self._enter(*turn)
         for turn in turns:
             self._require_known(*turn)
+        if _count(self.root) > MOST_WAYS:
+            raise CannotRollTurns(f"it has more than {MOST_WAYS} ways through a turn")
         if self.counts is not None:
             if _count(self.root) > 1 or len(turns) >= LARGEST_COUNT:
                 raise CannotRollTurns("its turns differ, and what Python holds does too")
@@ -408,7 +420,9 @@ class _Rolled:
                 new[node] = node
             elif node.serial > self.end.serial and all(operand in new for operand in node.operands):
                 order.visit(node)
-                new[node] = with_operands(node, tuple(new[operand] for operand in node.operands))
+                operands = tuple(new[operand] for operand in node.operands)
+                made = with_operands(node, operands)
+                new[node] = made_anew(node, operands) if made is node else made  # later than what is rolled
         if any(node not in new for node in wanted):
             raise CannotRollTurns("what comes after it reads what no variable holds at its end")
         return new

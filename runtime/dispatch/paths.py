@@ -105,34 +105,41 @@ class Paths(Runs):
         with before_forks(), function.lock:
             if self.traces != known:  # another thread was quicker, perhaps with this path
                 return self.run(leaves)
-            function.later_misses += 1
-            if self.traces < function.max_paths:
-                try:
-                    traced = function.trace(self.call.with_arrays(leaves), unknown.answers)
-                except EagerOnlyError as error:
-                    function.warn_uncompiled(error)
-                    self.traces += 1
-                    return self._run_uncompiled(leaves)
-                except ConstantNeeded as needed:
-                    return function.call_with_constants(self.call.with_arrays(leaves), needed)
-                path = Path(traced, function.variant)
-                if (same := self._alike(path)) is not None:
-                    same.learn(path)
-                    return self._run_whole(same, leaves)
-                paths = self._paths_with(path)
-                start = self._prefixes.plan(paths)
-                try:
-                    result = start.run_traced(leaves, path)
-                except Deviated:  # code of a prefix, made anew, gives a float other bits than before
-                    result = self._run_whole(path, leaves)
-                if result is not STALE:
-                    self._enter(path, paths, start)
-                    self._stay()
-                    function.share(self.call, self)
+            is_full = self.traces >= function.max_paths
+            result = None if is_full else self._trace_and_run(leaves, unknown.answers)
+            function.later_misses += 1  # a call that fails counts nowhere
+            if not is_full:
                 return result
         if unknown.guard is not None:
             function.warn(self._too_many(unknown.guard))
         return self._run_uncompiled(leaves)
+
+    def _trace_and_run(self, leaves: Sequence[Any], answers: Sequence[np.ndarray]) -> Any:
+        """Trace the path of a call, run it, and keep it."""
+        function = self.function
+        try:
+            traced = function.trace(self.call.with_arrays(leaves), answers)
+        except EagerOnlyError as error:
+            function.warn_uncompiled(error)
+            self.traces += 1
+            return self._run_uncompiled(leaves)
+        except ConstantNeeded as needed:
+            return function.call_with_constants(self.call.with_arrays(leaves), needed)
+        path = Path(traced, function.variant)
+        if (same := self._alike(path)) is not None:
+            same.learn(path)
+            return self._run_whole(same, leaves)
+        paths = self._paths_with(path)
+        start = self._prefixes.plan(paths)
+        try:
+            result = start.run_traced(leaves, path)
+        except Deviated:  # code of a prefix, made anew, gives a float other bits than before
+            result = self._run_whole(path, leaves)
+        if result is not STALE:
+            self._enter(path, paths, start)
+            self._stay()
+            function.share(self.call, self)
+        return result
 
     def _run_whole(self, path: Path, leaves: Sequence[Any]) -> Any:
         """The results of the call that was traced, by one program."""

@@ -65,7 +65,7 @@ REMEDIES = {
     "_banded": "scipy.linalg.solveh_banded, which solves with the bands themselves, takes tensors",
     "scipy.linalg.": (
         "Of scipy.linalg, solve and its kin, cholesky, lu, qr, svd, eigh, eig, lstsq, pinv, expm, sqrtm, "
-        "logm and solve_sylvester take tensors"
+        "logm, solve_sylvester and solve_continuous_are take tensors"
     ),
     "scipy.signal.": (
         "Of scipy.signal, convolve, correlate, fftconvolve, oaconvolve, convolve2d, correlate2d, lfilter, "

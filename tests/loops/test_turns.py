@@ -275,6 +275,36 @@ def test_a_loop_in_a_path_that_is_not_taken_does_not_run() -> None:
         assert found == pytest.approx(guarded(value * one, way * one), rel=1e-12)
 
 
+def test_loops_after_each_other_that_share_nothing() -> None:
+    def both(x, y):
+        while x > 1:
+            x = x - 2
+        while y > 1:
+            y = y - 3
+        return x, y
+
+    compiled = pb.compile(both)
+    for one, other in ((30.0, 6.5), (5.0, 30.0), (9.0, 3.5), (77.0, 13.0), (4.0, 4.0), (8.0, 6.0)):
+        found = compiled(np.array(one), np.array(other))
+        assert [*map(float, found)] == [*both(one, other)]
+
+
+def test_loops_in_loops() -> None:
+    def nested(a):
+        total = 0.0 * a
+        while a > 1:
+            b = a
+            while b > 1:
+                b = b / 2
+                total = total + b
+            a = a - 1.5
+        return total
+
+    compiled = pb.compile(nested)
+    for one in (3.0, 10.0, 5.0, 7.0, 8.0, 4.5):
+        assert compiled(np.array(one)) == pytest.approx(nested(one), rel=1e-12)
+
+
 def test_second_derivatives() -> None:
     compiled = pb.compile(pb.grad(pb.grad(root)))
     for one in (30.0, 5.0, 1e3):

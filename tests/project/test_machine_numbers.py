@@ -29,6 +29,8 @@ NO_SIZES = {
     ("nests/totals.py", 4096): "terms of a sum, by the precision of float32",
     ("rolling/periods.py", 4096): "entries of a memo",
     ("rolling/steps.py", 2**53): "integers that float64 represents",
+    ("rolling/turns.py", 1 << 30): "work after which a loop that rounding may keep from ending is left",
+    ("rolling/turns.py", 1 << 14): "turns that such a loop takes at least",
 }
 
 

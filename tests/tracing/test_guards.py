@@ -731,3 +731,16 @@ def test_side_effects_happen_once_for_each_trace(capsys: pytest.CaptureFixture[s
     for array in (X, X, -X, -X, X):
         function(array)
     assert capsys.readouterr().out == "positive\nnegative\n"
+
+
+def test_a_call_that_fails_counts_nowhere() -> None:
+    @pb.compile
+    def checked(x):
+        if x.sum() < 0:
+            raise ValueError("negative")
+        return x * 2
+
+    checked(np.ones(2))
+    with pytest.raises(ValueError, match="negative"):
+        checked(-np.ones(2))
+    assert (checked.cache_info().hits, checked.cache_info().misses) == (0, 1)
