@@ -122,7 +122,7 @@ class SeparationError(PullbackError, ValueError):
 
 
 class CacheFileError(PullbackError, RuntimeError, ValueError):
-    """A file of exported machine code that is damaged, or was made for another machine or version."""
+    """Exported machine code that is damaged or of another machine; or that, or a pickle, of another version."""
 
 
 class LinearAlgebraError(PullbackError, RuntimeError, np.linalg.LinAlgError):

@@ -253,10 +253,8 @@ class CompiledFunction(Inspection):
         """By name or by what it is made of, with its machine code: see `pickling.py`."""
         return pickling.reduced(self, self._settings)
 
-    def __setstate__(self, state: tuple[dict[str, Any], pickling.Codes]) -> None:
-        settings, codes = state
-        pickling.keep(codes)
-        self.__init__(**settings)  # type: ignore[misc]
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.__init__(**pickling.settings_of(*state))  # type: ignore[misc]
 
 
 _call, _backward_to_leaves = CompiledFunction.__call__, CompiledNode.backward_to_leaves

@@ -15,19 +15,42 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from ...tracer.errors import CacheFileError
+from ...tracer.version import __version__
+
 Codes = dict[str, bytes]
+Settings = dict[str, Any]
 Reduced = tuple[Any, ...]
+OLDER = "0.0"
+"""Of pickles that say no version."""
 
 
-def reduced(function: Any, settings: dict[str, Any]) -> Reduced:
+def reduced(function: Any, settings: Settings) -> Reduced:
     """What `__reduce_ex__` of a compiled function gives to pickle; `settings` are what it was made with."""
     codes = _machine_code(function)
     name = getattr(function, "__qualname__", "")
     if function.derived is not None:
-        return _derived, (*function.derived, codes)
+        return _derived, (*function.derived, codes, __version__)
     if _is_found(function, name) and not _goes_by_value(function.__module__, sys._getframe(2)):
-        return _by_name, (function.__module__, name, codes)
-    return copyreg.__newobj__, (type(function),), (settings, codes)  # type: ignore[attr-defined]
+        return _by_name, (function.__module__, name, codes, __version__)
+    return copyreg.__newobj__, (type(function),), (settings, codes, __version__)  # type: ignore[attr-defined]
+
+
+def settings_of(settings: Settings, codes: Codes, version: str = OLDER) -> Settings:
+    """What a compiled function that has come was made with; its machine code is kept."""
+    require_version(version, str(settings.get("name") or "a function"))
+    keep(codes)
+    return settings
+
+
+def require_version(version: str, name: str) -> None:
+    """CacheFileError unless the pickle of a compiled function is of this version of pullback."""
+    if version != __version__:
+        raise CacheFileError(
+            f"This pickle holds the compiled function {name} of pullback {version}; here is {__version__}. What "
+            "a pickle holds changes from version to version: pickle the function anew, or the plain Python "
+            "function, and compile it where it is loaded."
+        )
 
 
 def keep(codes: Codes) -> None:
@@ -76,7 +99,8 @@ def _goes_by_value(module: str, caller: FrameType) -> bool:
     return module == "__main__" or not above.isdisjoint(sys.modules[name].list_registry_pickle_by_value())
 
 
-def _by_name(module: str, name: str, codes: Codes) -> Any:
+def _by_name(module: str, name: str, codes: Codes, version: str = OLDER) -> Any:
+    require_version(version, name)
     keep(codes)
     return operator.attrgetter(name)(importlib.import_module(module))
 
@@ -84,6 +108,7 @@ def _by_name(module: str, name: str, codes: Codes) -> Any:
 # --- by value ---------------------------------------------------------------------------------------------
 
 
-def _derived(derivation: Callable[[Any], Any], function: Any, codes: Codes) -> Any:
+def _derived(derivation: Callable[[Any], Any], function: Any, codes: Codes, version: str = OLDER) -> Any:
+    require_version(version, str(getattr(function, "__name__", function)))
     keep(codes)
     return derivation(function)

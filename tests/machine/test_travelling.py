@@ -22,6 +22,7 @@ import pytest
 import pullback as pb
 from pullback.codegen.machine import exchange
 from pullback.errors import CacheFileError
+from pullback.runtime.dispatch import pickling
 
 cloudpickle = pytest.importorskip("cloudpickle")
 
@@ -58,6 +59,18 @@ both = pytest.mark.parametrize("pickler", PICKLERS, ids=["pickle", "cloudpickle"
 
 def again(value: Any, pickler: Any) -> Any:
     return pickle.loads(pickler.dumps(value))
+
+
+@both
+def test_a_pickle_of_another_version_is_refused(pickler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By name, by value, and of what is derived."""
+    pickled = [pickler.dumps(loss), pickler.dumps(slope)]
+    if pickler is cloudpickle:
+        pickled.append(pickler.dumps(pb.compile(lambda x: x * 2.0)))
+    monkeypatch.setattr(pickling, "__version__", "99.0")
+    for one in pickled:
+        with pytest.raises(CacheFileError, match=r"of pullback [\d.]+; here is 99.0"):
+            pickle.loads(one)
 
 
 # --- copies and pickles in one process --------------------------------------------------------------------
