@@ -27,7 +27,7 @@ PIPELINE = {
     "absorb_permutes", "stack_products", "associate", "lower_contractions", "unroll_small_dimensions",
     "share_reciprocals", "transpose_tables", "add_in_place", "move_when_read",
     "prune_loops", "name_the_last", "copy_what_is_viewed", "form_all_calls", "form_calls",
-    "form_calls_in_bodies", "copy_operands", "name_stacks", "separate_bodies",
+    "form_calls_in_bodies", "copy_operands", "name_stacks", "separate_bodies", "silent", "silence_bodies",
 }  # fmt: skip
 
 
