@@ -47,9 +47,9 @@ def require_version(version: str, name: str) -> None:
     """CacheFileError unless the pickle of a compiled function is of this version of pullback."""
     if version != __version__:
         raise CacheFileError(
-            f"This pickle holds the compiled function {name} of pullback {version}; here is {__version__}. What "
-            "a pickle holds changes from version to version: pickle the function anew, or the plain Python "
-            "function, and compile it where it is loaded."
+            f"This pickle holds the compiled function {name} of pullback {version}; here is {__version__}. "
+            "What a pickle holds changes from version to version: pickle the function anew, or the plain "
+            "Python function, and compile it where it is loaded."
         )
 
 
