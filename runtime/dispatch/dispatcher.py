@@ -20,7 +20,7 @@ from .paths import Paths
 from .shared import shared_programs
 from .table import STALE
 from .traced_function import TracedFunction
-from .uncompiled import Uncompiled, run_uncompiled
+from .uncompiled import Uncompiled
 from .variant import Variant
 
 
@@ -77,8 +77,9 @@ class Dispatcher(TracedFunction):
                     break
                 try:
                     result = variant.run_traced(call.arrays)
-                except Deviated:  # code rounds differently, so that a loop takes another turn
-                    return run_uncompiled(self.function, call, self.name)
+                except Deviated:  # code rounds otherwise, so that a loop takes other turns
+                    variant = self.variant(self.trace(call, rolls_turns=False))
+                    result = variant.run_traced(call.arrays)
                 if result is not STALE:
                     break
             if missing is not None:  # not in the handler: an error has no context

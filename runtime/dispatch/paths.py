@@ -107,45 +107,45 @@ class Paths(Runs):
                 return self.run(leaves)
             function.later_misses += 1
             if self.traces < function.max_paths:
-                return self._trace_and_run(leaves, unknown.answers)
+                try:
+                    return self._enter_traced(leaves, unknown.answers)
+                except EagerOnlyError as error:
+                    function.warn_uncompiled(error)
+                    self.traces += 1
+                    return self._run_uncompiled(leaves)
+                except ConstantNeeded as needed:
+                    return function.call_with_constants(self.call.with_arrays(leaves), needed)
         if unknown.guard is not None:
             function.warn(self._too_many(unknown.guard))
         return self._run_uncompiled(leaves)
 
-    def _trace_and_run(self, leaves: Sequence[Any], answers: Sequence[np.ndarray]) -> Any:
-        """Trace the path of a call, run it, and keep it."""
+    def _enter_traced(
+        self, leaves: Sequence[Any], answers: Sequence[np.ndarray], rolls_turns: bool = True
+    ) -> Any:
+        """The results of a call by the path that its trace takes, which is entered unless it is known.
+
+        Code may round otherwise, so that a loop takes other turns in it: then the path is that of this call.
+        """
         function = self.function
-        try:
-            traced = function.trace(self.call.with_arrays(leaves), answers)
-        except EagerOnlyError as error:
-            function.warn_uncompiled(error)
-            self.traces += 1
-            return self._run_uncompiled(leaves)
-        except ConstantNeeded as needed:
-            return function.call_with_constants(self.call.with_arrays(leaves), needed)
+        traced = function.trace(self.call.with_arrays(leaves), answers, rolls_turns)
         path = Path(traced, function.variant)
-        if (same := self._alike(path)) is not None:
-            same.learn(path)
-            return self._run_whole(same, leaves)
-        paths = self._paths_with(path)
-        start = self._prefixes.plan(paths)
+        same = self._alike(path)
+        paths = self.paths if same is not None else self._paths_with(path)
+        start = self.start if same is not None else self._prefixes.plan(paths)
         try:
-            result = start.run_traced(leaves, path)
+            if same is not None and not same.learn(path):
+                return self._enter_traced(leaves, answers, rolls_turns=False)
+            result = start.run_traced(leaves, path if same is None else same)
         except Deviated:  # code of a prefix, made anew, gives a float other bits than before
-            result = self._run_whole(path, leaves)
-        if result is not STALE:
+            try:
+                result = path.variant.run_traced(leaves)
+            except Deviated:
+                return self._enter_traced(leaves, answers, rolls_turns=False)
+            path.calls += 1
+        if result is not STALE and same is None:
             self._enter(path, paths, start)
             self._stay()
             function.share(self.call, self)
-        return result
-
-    def _run_whole(self, path: Path, leaves: Sequence[Any]) -> Any:
-        """The results of the call that was traced, by one program."""
-        try:
-            result = path.variant.run_traced(leaves)
-        except Deviated:  # code rounds differently, so that a loop takes another turn
-            return self._run_uncompiled(leaves)
-        path.calls += 1
         return result
 
     def _run_uncompiled(self, leaves: Sequence[Any]) -> Any:

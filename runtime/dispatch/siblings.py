@@ -59,11 +59,14 @@ class Path:
             and Body(mine.graph).structure == Body(theirs.graph).structure
         )
 
-    def learn(self, other: Path) -> None:
-        """Take over the numbers of turns that are known of a path that is alike."""
+    def learn(self, other: Path) -> bool:
+        """Take over the numbers of turns that are known of a path that is alike; whether some are new."""
+        is_new = False
         for mine, theirs in zip(self.traced.guards.guards, other.traced.guards.guards):
             if mine.counts is not None and theirs.counts is not None:
+                is_new |= bool((theirs.counts & ~mine.counts).any())
                 np.logical_or(mine.counts, theirs.counts, out=mine.counts)
+        return is_new
 
     @property
     def counts_turns(self) -> bool:

@@ -75,8 +75,8 @@ class TracedFunction:
 
     # --- traces -------------------------------------------------------------------------------------------
 
-    def trace(self, call: Call, answers: Sequence[np.ndarray] = ()) -> Traced:
-        """The graph of a call, whose first questions have these answers.
+    def trace(self, call: Call, answers: Sequence[np.ndarray] = (), rolls_turns: bool = True) -> Traced:
+        """The graph of a call, whose first questions have these answers; see `trace_call`.
 
         Raises:
             ConstantNeeded: structure needs numbers of the call; all of them, where the function fails on what
@@ -85,7 +85,7 @@ class TracedFunction:
         refuse_recompilation(lambda: self._what_is_new(call))
         known = len(self.written)
         try:
-            traced = self._traced(call, answers)
+            traced = self._traced(call, answers, rolls_turns)
         except EagerOnlyError:
             raise
         except Exception as error:
@@ -97,15 +97,15 @@ class TracedFunction:
             self.table.forget_variants()
         return traced
 
-    def _traced(self, call: Call, answers: Sequence[np.ndarray]) -> Traced:
+    def _traced(self, call: Call, answers: Sequence[np.ndarray], rolls_turns: bool) -> Traced:
         """The trace; anew where other threads may be what has drawn random numbers meanwhile."""
         for _ in range(MOST_TRACES - 1):
             try:
-                return trace_call(self.function, call, self.name, answers, self.written)
+                return trace_call(self.function, call, self.name, answers, self.written, rolls_turns)
             except UnnoticedDraw:
                 if threading.active_count() == 1:
                     raise
-        return trace_call(self.function, call, self.name, answers, self.written)
+        return trace_call(self.function, call, self.name, answers, self.written, rolls_turns)
 
     def _what_is_new(self, call: Call) -> str:
         """Why a call has to be traced."""

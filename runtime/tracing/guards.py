@@ -172,8 +172,8 @@ def _answer_text(guard: Guard) -> str:
     if guard.turns is not None:
         if guard.counts is None:
             return "any number of turns"
-        numbers = map(str, np.flatnonzero(guard.counts))
-        return f"{', '.join(numbers)} turns"
+        numbers = [str(number) for number in np.flatnonzero(guard.counts)]
+        return f"{', '.join(numbers)} turn{'' if numbers == ['1'] else 's'}"
     if answer.dtype.kind == "b" and answer.size == 1:
         return str(bool(answer.item()))
     if answer.size == 1:

@@ -144,12 +144,14 @@ def trace_call(
     name: str,
     answers: Sequence[np.ndarray] = (),
     containers: dict[int, Any] | None = None,
+    rolls_turns: bool = True,
 ) -> Traced:
     """Trace `function` on stand-ins for the arguments of `call`, along the path that this call takes.
 
     Args:
         answers: to the first questions that the function asks of traced values.
         containers: those that other traces have changed, by identity; this one adds its own.
+        rolls_turns: whether `while` loops may become loops of other numbers of turns than this call takes.
 
     Raises:
         OutputError: it returns what is no tensor.
@@ -161,7 +163,7 @@ def trace_call(
     changed = Changed(containers=written)
     while True:
         try:
-            return _Run(function, call, name, answers, changed).traced(written)
+            return _Run(function, call, name, answers, changed, rolls_turns).traced(written)
         except ChangesFound as error:
             found = error.found
             if (
@@ -214,6 +216,7 @@ class _Run:
         name: str,
         answers: Sequence[np.ndarray],
         changed: Changed,
+        rolls_turns: bool,
     ) -> None:
         self.function = function
         self.call = call
@@ -230,7 +233,7 @@ class _Run:
         self.records = is_recording() and any(tensor.requires_grad for tensor in tensors)
         self.trace = Trace(name, self.records, answers)
         self.standpoints = Standpoints(self.trace)
-        self.changes_state = bool(changed.numbers or changed.containers)
+        self.rolls_turns = rolls_turns and not (changed.numbers or changed.containers)
         self.stand_ins: list[tuple[Tensor, Node, str]] = []
         self.differentiated: list[Tensor] = []
         """The stand-ins of what depends on an argument of a transform around the call."""
@@ -377,7 +380,7 @@ class _Run:
 
         self.standpoints.forget()
         guards = self.trace.guards
-        if self.changes_state or pulled.gradients:
+        if not self.rolls_turns or pulled.gradients:
             return outputs, guards
         rolled = roll_turns(outputs, guards, self.trace.equal_captured(), self.trace.capture)
         self.trace.notes += rolled.notes
