@@ -163,7 +163,7 @@ class _Described:
             return value.__name__, self.value(value.__self__, name)
         if isinstance(value, functools.partial):
             return self.value((value.func, value.args, value.keywords), name)
-        if _is_plain(type(value)):
+        if _is_plain(type(value)) and hasattr(value, "__dict__"):
             return _Same(type(value)), self.value(vars(value), name)
         raise Incomparable
 

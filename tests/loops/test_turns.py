@@ -377,3 +377,13 @@ def test_a_number_of_turns_that_python_reads_has_a_path_of_its_own() -> None:
     compiled = pb.compile(scaled)
     for one in (30.0, 1e3, 5.0, 30.0, 1e6, 1e3, 5.0):
         assert compiled(np.array(one)) == scaled(np.array(one))
+
+
+def test_objects_without_attributes_may_lie_beside_a_loop() -> None:
+    def halved(x: np.ndarray) -> np.ndarray:
+        marker = object()
+        while x.sum() > 1 and marker is not None:
+            x = x / 2
+        return x
+
+    np.testing.assert_allclose(pb.compile(halved)(np.ones(3)), np.full(3, 0.25))
