@@ -23,7 +23,7 @@ class fail_on_recompile(contextlib.ContextDecorator):
             asked for the first time. It says what was known.
 
     Example:
-        >>> step = compile(lambda x: x * 2.0)
+        >>> step = pb.compile(lambda x: x * 2.0)
         >>> step.warmup(ArraySpec((3,)))
         >>> with fail_on_recompile():
         ...     step(np.ones(3))

@@ -69,8 +69,7 @@ def export(path: str | os.PathLike[str]) -> int:
         OSError: the file cannot be written.
 
     Example:
-        >>> pullback.cache.export("warm.zip")
-        12
+        >>> count = export("warm.zip")
     """
     from .loading import environment  # not at start: LLVM
 
@@ -108,8 +107,8 @@ def load(path: str | os.PathLike[str]) -> int:
         OSError: it cannot be read.
 
     Example:
-        >>> pullback.cache.load("warm.zip")
-        12
+        >>> export("warm.zip") == load("warm.zip")
+        True
     """
     codes = _checked(Path(path))
     for name, code in codes.items():

@@ -225,7 +225,7 @@ class custom_jvp(_WithRule):
         ...     return np.log1p(np.exp(x))
         >>> log1pexp.defjvps(lambda t, y, x: (1 - 1 / (1 + np.exp(x))) * t)
         >>> grad(log1pexp)(100.0)
-        1.0
+        np.float64(1.0)
     """
 
     def __init__(self, function: Function, nondiff_argnums: int | Sequence[int] = ()) -> None:
@@ -358,7 +358,7 @@ class primitive(_WithRule):
         ...     return np.logaddexp(x, 0.0)
         >>> defvjp(softplus, lambda y, x: lambda g: g * np.exp(x - y))
         >>> grad(softplus)(0.0)
-        0.5
+        np.float64(0.5)
     """
 
     parts: ClassVar[tuple[str, ...]] = ("function", "_vjps", "_jvps")
@@ -491,7 +491,7 @@ def defvjp(fun: primitive, *vjpmakers: Function | None, argnums: Sequence[int] |
         ...     return x * factor
         >>> defvjp(scaled, lambda y, x, factor: lambda g: g * factor, None)
         >>> grad(scaled)(2.0, 5.0)
-        5.0
+        np.float64(5.0)
     """
     _primitive(fun, "defvjp").defvjp(*vjpmakers, argnums=argnums)
 
@@ -514,7 +514,7 @@ def defjvp(fun: primitive, *jvps: Function | str | None, argnums: Sequence[int] 
         ...     return x ** 3
         >>> defjvp(cube, lambda t, y, x: 3 * x ** 2 * t)
         >>> grad(cube)(2.0)
-        12.0
+        np.float64(12.0)
     """
     _primitive(fun, "defjvp").defjvp(*jvps, argnums=argnums)
 

@@ -55,7 +55,7 @@ def debug_print(text: str, /, *args: Any, ordered: bool = True, **kwargs: Any) -
         ArgumentError: a field names no value, or cannot be formatted so; raised while tracing.
 
     Example:
-        >>> debug_print("{x} has {x.shape}", x=np.arange(3))
+        >>> print("{x} has {x.shape}", x=np.arange(3))
         [0 1 2] has (3,)
     """
     names = ", ".join([*map(str, range(len(args))), *kwargs])

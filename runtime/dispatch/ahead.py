@@ -19,6 +19,7 @@ class ArraySpec:
     """Stands for an ndarray of a shape and dtype where a function is compiled ahead: `warmup`.
 
     Example:
+        >>> loss = pb.compile(lambda w, x: ((x @ w) ** 2).mean())
         >>> loss.warmup(ArraySpec((3,)), ArraySpec((100, 3)))
     """
 
@@ -38,6 +39,7 @@ class TensorSpec(ArraySpec):
     """Stands for a Tensor in the same way; dtype None is the default one.
 
     Example:
+        >>> loss = pb.compile(lambda w: (w ** 2).sum())
         >>> loss.warmup(TensorSpec((3,), requires_grad=True))
     """
 

@@ -353,9 +353,9 @@ def compile(
 
     Use it bare (`@compile`), with options (`@compile(parallel=False)`), on a method, a lambda, a
     `functools.partial`, or as `compile(function, fastmath=False)`. Arguments may be nested in lists, tuples,
-    dicts, namedtuples and dataclasses. Arguments that are no arrays are static: another value is traced anew,
-    so pass varying numbers as `np.float64(x)` or as 0-d arrays. Arrays that the function reaches through
-    closures, globals and attributes are read in every call. What the function writes into its arguments
+    dicts, namedtuples and dataclasses. Numbers are operands like arrays, unless structure needs one (an
+    axis, a size); what is neither is static, and another value is traced anew. Arrays that the function
+    reaches through closures, globals and attributes are read in every call. What the function writes into its arguments
     (`x[1:-1] = ...`, `x += 1`, `np.add(a, b, out=x)`) the caller's arrays hold after the call, as of a plain
     NumPy function; an argument that a gradient is asked for cannot be written.
 

@@ -70,7 +70,8 @@ def value_and_grad(function: Function) -> ClusterFunction:
         SeparationError: the function is no sum over rows; it names the line.
         ShapeError: data with other rows, or of unknown length. ArgumentError: no data are Dask's.
         UnsupportedError: Dask is not installed.
-        Whatever the function raises for a part of the data, with a note that names the part.
+
+    What the function raises for a part of the data has a note that names the part.
 
     Example:
         >>> evaluate = value_and_grad(lambda w, X, y: ((X @ w - y) ** 2).mean())

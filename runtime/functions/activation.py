@@ -247,15 +247,15 @@ def hardswish(input: Tensor) -> Tensor:
     """x * hardsigmoid(x).
 
     Example:
-        >>> hardswish(tensor([-3.0, 0.0, 3.0]))
-        tensor([0., 0., 3.])
+        >>> hardswish(tensor([-3.0, 1.0, 3.0]))
+        tensor([-0.0000, 0.6667, 3.0000])
     """
     x = floating(input, "hardswish")
     return apply(e.multiply, x, hardsigmoid(x), grad_name="HardswishBackward0")
 
 
 def softsign(input: Tensor) -> Tensor:
-    """x / (1 + |x|).
+    """`x / (1 + |x|)`.
 
     Example:
         >>> softsign(tensor([-1.0, 1.0]))
@@ -371,7 +371,7 @@ def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x where |x| > lambd, else 0.
+    """x where `|x| > lambd`, else 0.
 
     Example:
         >>> hardshrink(tensor([-1.0, 0.2]))

@@ -63,7 +63,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
         branches: functions whose results are alike: the same containers, shapes and dtypes.
 
     Raises:
-        as `cond`; ArgumentError: there are no branches, or `index` is no integer.
+        ShapeError, DTypeError: as of `cond`. ArgumentError: there are no branches, or `index` is no integer.
 
     Example:
         >>> switch(1, [lambda x: x, lambda x: x * x], tensor(3.0))

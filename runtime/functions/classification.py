@@ -56,8 +56,7 @@ def nll_loss(
 
     Raises:
         DTypeError: the target does not hold integers. ShapeError: the shapes do not fit. DimensionError: a
-        class
-            out of bounds, where the values are known.
+            class out of bounds, where the values are known.
 
     Example:
         >>> nll_loss(tensor([[-1.0, -2.0]]), tensor([1]))
@@ -263,7 +262,7 @@ def binary_cross_entropy(
 
     Raises:
         ShapeError: the shapes differ. ArgumentError: a probability outside [0, 1], where the values are
-        known.
+            known.
 
     Example:
         >>> binary_cross_entropy(tensor([0.5]), tensor([1.0]))

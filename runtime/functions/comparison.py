@@ -89,7 +89,7 @@ def signbit(input: Operand) -> Tensor:
 def isclose(
     input: Operand, other: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
-    """Where |input - other| <= atol + rtol * |other|; equal infinities are close, nans if `equal_nan`.
+    """Where `|input - other| <= atol + rtol * |other|`; equal infinities are close, nans if `equal_nan`.
 
     Example:
         >>> isclose(tensor([1.0, 1.0]), tensor([1.0 + 1e-7, 1.1]))

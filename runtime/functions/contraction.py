@@ -563,7 +563,7 @@ def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
         ShapeError: the dimension does not have size 3.
 
     Example:
-        >>> linalg_cross(tensor([1.0, 0.0, 0.0]), tensor([0.0, 1.0, 0.0]))
+        >>> cross(tensor([1.0, 0.0, 0.0]), tensor([0.0, 1.0, 0.0]))
         tensor([0., 0., 1.])
     """
     if input.ndim != other.ndim:

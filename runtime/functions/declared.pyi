@@ -91,10 +91,10 @@ __all__ = [
 ]
 
 def abs(input: Operand) -> Tensor:
-    """|x|; the derivative at 0 is 0, element by element."""
+    """`|x|`; the derivative at 0 is 0, element by element."""
 
 def absolute(input: Operand) -> Tensor:
-    """|x|; the derivative at 0 is 0, element by element."""
+    """`|x|`; the derivative at 0 is 0, element by element."""
 
 def acos(input: Operand) -> Tensor:
     """The arc cosine, in radians, element by element."""
@@ -253,7 +253,7 @@ def less_equal(input: Operand, other: Operand) -> Tensor:
     """a <= b, element by element."""
 
 def lgamma(input: Operand) -> Tensor:
-    """Log |gamma(x)| (DLMF 5.2), element by element."""
+    """`log |gamma(x)|` (DLMF 5.2), element by element."""
 
 def log(input: Operand) -> Tensor:
     """The natural logarithm, element by element. -inf at 0, nan below."""

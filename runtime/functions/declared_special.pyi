@@ -98,7 +98,7 @@ def gammaincc(input: Operand, other: Operand) -> Tensor:
     """The upper incomplete gamma function over gamma(a), element by element."""
 
 def gammaln(input: Operand) -> Tensor:
-    """Log |gamma(x)| (DLMF 5.2), element by element."""
+    """`log |gamma(x)|` (DLMF 5.2), element by element."""
 
 def hermite_polynomial_h(input: Operand, other: Operand) -> Tensor:
     """Hermite's polynomial H_n, element by element. Code calls Python for it."""
@@ -110,13 +110,13 @@ def i0(input: Operand) -> Tensor:
     """The modified Bessel function I_0, element by element."""
 
 def i0e(input: Operand) -> Tensor:
-    """exp(-|x|) I_0(x), element by element."""
+    """`exp(-|x|) I_0(x)`, element by element."""
 
 def i1(input: Operand) -> Tensor:
     """The modified Bessel function I_1, element by element."""
 
 def i1e(input: Operand) -> Tensor:
-    """exp(-|x|) I_1(x), element by element."""
+    """`exp(-|x|) I_1(x)`, element by element."""
 
 def igamma(input: Operand, other: Operand) -> Tensor:
     """The lower incomplete gamma function over gamma(a), element by element."""
@@ -131,7 +131,7 @@ def legendre_polynomial_p(input: Operand, other: Operand) -> Tensor:
     """Legendre's polynomial P_n, element by element. Code calls Python for it."""
 
 def lgamma(input: Operand) -> Tensor:
-    """Log |gamma(x)| (DLMF 5.2), element by element."""
+    """`log |gamma(x)|` (DLMF 5.2), element by element."""
 
 def log1p(input: Operand) -> Tensor:
     """log(1 + x), exact near 0, element by element."""

@@ -212,7 +212,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
         LinearAlgebraError: the matrix holds nan or inf.
 
     Example:
-        >>> linalg_svd(tensor([[0.0, 2.0], [1.0, 0.0]])).S
+        >>> svd(tensor([[0.0, 2.0], [1.0, 0.0]])).S
         tensor([2., 1.])
     """
     a = matrices(A, "svd")
@@ -283,7 +283,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Qr:
         GradientError: "complete" or "r" of a matrix with more rows than columns that requires grad.
 
     Example:
-        >>> linalg_qr(tensor([[0.0, 2.0], [1.0, 0.0]])).R.abs()
+        >>> qr(tensor([[0.0, 2.0], [1.0, 0.0]])).R.abs()
         tensor([[1., 0.],
                 [0., 2.]])
     """

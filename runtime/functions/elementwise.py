@@ -81,7 +81,7 @@ def sign(input: Operand) -> Tensor:
 
 
 def sgn(input: Operand) -> Tensor:
-    """x / |x| of complex numbers, 0 of 0; `sign` of real ones.
+    """`x / |x|` of complex numbers, 0 of 0; `sign` of real ones.
 
     Example:
         >>> sgn(tensor([-3.0, 0.0, 2.0])), sgn(tensor([3 + 4j]))
@@ -156,8 +156,8 @@ def sinc(input: Operand) -> Tensor:
     """sin(pi x) / (pi x), and 1 at 0, where its Taylor series gives the derivatives.
 
     Example:
-        >>> sinc(tensor([0.0, 1.0]))
-        tensor([1.0000e+00, -8.7423e-08])
+        >>> sinc(tensor([0.0, 0.5]))
+        tensor([1.0000, 0.6366])
     """
     x = apply(e.multiply, floating(input, "sinc"), math.pi)
     at_zero = apply(e.equal, x, 0.0)

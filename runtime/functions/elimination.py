@@ -138,7 +138,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> Lu:
     """A = P L U: a permutation, a lower triangle with ones on its diagonal, an upper one.
 
     Example:
-        >>> linalg_lu(tensor([[0.0, 2.0], [1.0, 0.0]])).U
+        >>> lu(tensor([[0.0, 2.0], [1.0, 0.0]])).U
         tensor([[1., 0.],
                 [0., 2.]])
     """
@@ -199,7 +199,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     """P, L and U of what `lu_factor` returns.
 
     Example:
-        >>> lu_unpack(*lu_factor(tensor([[2.0]]))).U
+        >>> lu_unpack(*linalg.lu_factor(tensor([[2.0]]))).U
         tensor([[2.]])
     """
     both = matrices(LU_data, "lu_unpack")
@@ -231,7 +231,7 @@ def linalg_lu_solve(
     """The X with A X = B, or X A = B without `left`, for what `lu_factor` returns for A.
 
     Example:
-        >>> linalg_lu_solve(*lu_factor(tensor([[2.0]])), tensor([[4.0]]))
+        >>> lu_solve(*lu_factor(tensor([[2.0]])), tensor([[4.0]]))
         tensor([[2.]])
     """
     permutation, lower, upper = lu_unpack(LU, pivots)
@@ -254,7 +254,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """`linalg.lu_solve`, PyTorch's older name.
 
     Example:
-        >>> lu_solve(tensor([[4.0]]), *lu_factor(tensor([[2.0]])))
+        >>> lu_solve(tensor([[4.0]]), *linalg.lu_factor(tensor([[2.0]])))
         tensor([[2.]])
     """
     return linalg_lu_solve(LU_data, LU_pivots, b)

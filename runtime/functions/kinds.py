@@ -192,16 +192,25 @@ def _copying(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return tuple(apply(e.identity, one) for one in found)
 
     copied.__name__ = copied.__qualname__ = name
+    example = str(function.__doc__).partition("Example:")[2].replace(f"{function.__name__}(", f"{name}(")
     copied.__doc__ = f"""`{name.removesuffix("_copy")}` with memory of its own.
 
-    Example:
-        >>> {name}(...)  # as {name.removesuffix("_copy")}(...).clone()
-    """
+    Example:{example}"""
     return copied
 
 
+def _detached(input: Tensor) -> Tensor:
+    """The tensor, of which nothing is recorded.
+
+    Example:
+        >>> _detached(ones(2, requires_grad=True))
+        tensor([1., 1.])
+    """
+    return input._detached()
+
+
 alias_copy = _copying("alias_copy", resolve_conj)
-detach_copy = _copying("detach_copy", lambda input: input._detached())
+detach_copy = _copying("detach_copy", _detached)
 diagonal_copy = _copying("diagonal_copy", diagonal)
 expand_copy = _copying("expand_copy", expand)
 narrow_copy = _copying("narrow_copy", narrow)

@@ -82,7 +82,7 @@ def linalg_cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number: the largest over the smallest singular value, or norm(A, p) norm(inv(A), p).
 
     Example:
-        >>> linalg_cond(tensor([[2.0, 0.0], [0.0, 1.0]]))
+        >>> cond(tensor([[2.0, 0.0], [0.0, 1.0]]))
         tensor(2.)
     """
     a = matrices(A, "cond")

@@ -126,7 +126,7 @@ def _quadratic_near_zero(distance: Tensor, width: float, scale: float) -> Tensor
 def huber_loss(
     input: Tensor, target: Operand, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """d*d / 2 for differences below delta, else delta * (|d| - delta / 2). Source: P. J. Huber (1964).
+    """`d*d / 2` for differences below delta, else `delta * (|d| - delta / 2)`. Source: P. J. Huber (1964).
 
     Example:
         >>> huber_loss(tensor([0.0, 0.0]), tensor([1.0, 3.0]), reduction="none")
@@ -141,7 +141,7 @@ def huber_loss(
 
 @takes_old_options
 def smooth_l1_loss(input: Tensor, target: Operand, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """d*d / (2 beta) for differences below beta, else |d| - beta / 2.
+    """`d*d / (2 beta)` for differences below beta, else `|d| - beta / 2`.
 
     Example:
         >>> smooth_l1_loss(tensor([0.0, 0.0]), tensor([1.0, 3.0]), reduction="none")

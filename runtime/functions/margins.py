@@ -151,7 +151,7 @@ def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0,
     eps: float = 1e-6, swap: bool = False, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """max(0, |a - p| - |a - n| + margin), in p-norms; `swap` takes the smaller of |a - n| and |p - n|.
+    """`max(0, |a - p| - |a - n| + margin)`, in p-norms; `swap` takes the smaller of `|a - n|` and `|p - n|`.
 
     Source: Balntas et al. (2016).
 

@@ -78,7 +78,7 @@ def ldexp(input: Tensor, other: Operand) -> Tensor:
 
 
 def frexp(input: Tensor) -> MantissaExponent:
-    """(mantissa, exponent) with input = mantissa * 2 ** exponent and 0.5 <= |mantissa| < 1.
+    """(mantissa, exponent) with `input = mantissa * 2 ** exponent` and `0.5 <= |mantissa| < 1`.
 
     Example:
         >>> frexp(tensor([8.0])).exponent

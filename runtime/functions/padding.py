@@ -28,8 +28,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
     Raises:
         ArgumentError: another mode, an odd number of widths, or too many. ShapeError: a reflection that is
-        wider
-            than the tensor.
+            wider than the tensor.
 
     Example:
         >>> pad(tensor([1, 2]), (1, 2))

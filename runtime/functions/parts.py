@@ -260,7 +260,7 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
     """`diagonal` of the last two dimensions, unless others are given.
 
     Example:
-        >>> linalg_diagonal(tensor([[[1, 2], [3, 4]]]))
+        >>> diagonal(tensor([[[1, 2], [3, 4]]]))
         tensor([[1, 4]])
     """
     return diagonal(A, offset, dim1, dim2)

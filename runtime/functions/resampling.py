@@ -300,7 +300,7 @@ def unfold_windows(
     """All windows of images as columns: (batch, channels * places in a window, windows). It is `F.unfold`.
 
     Example:
-        >>> unfold_windows(tensor([[[[1.0, 2.0, 3.0]]]]), (1, 2))
+        >>> unfold(tensor([[[[1.0, 2.0, 3.0]]]]), (1, 2))
         tensor([[[1., 2.],
                  [2., 3.]]])
     """

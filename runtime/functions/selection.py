@@ -77,7 +77,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
     Raises:
         DimensionError: an index out of bounds. ShapeError: index does not fit. DTypeError: it holds no
-        integers.
+            integers.
 
     Example:
         >>> gather(tensor([[1, 2], [3, 4]]), 1, tensor([[0], [1]]))

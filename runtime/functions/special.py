@@ -149,8 +149,8 @@ def entr(input: Operand) -> Tensor:
     """-x log(x), 0 at 0, and -inf for negative x.
 
     Example:
-        >>> entr(tensor([0.0, 1.0]))
-        tensor([0., 0.])
+        >>> entr(tensor([0.5]))
+        tensor([0.3466])
     """
     x = floating(input, "entr")
     negative = apply(e.less, x, 0.0)

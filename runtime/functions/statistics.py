@@ -162,9 +162,8 @@ NORM = "LinalgVectorNormBackward0"
 def vector_norm(
     x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
-    """(sum |x| ** ord) ** (1 / ord) over dimensions; the largest |x| for inf, the smallest for -inf, for 0
-    the
-    number of elements that are not 0.
+    """`(sum |x| ** ord) ** (1 / ord)` over dimensions; the largest `|x|` for inf, the smallest for -inf,
+    for 0 the number of elements that are not 0.
 
     The derivative at 0 is taken as 0.
 
@@ -196,7 +195,7 @@ def vector_norm(
 def matrix_norm(
     A: Tensor, ord: float | str = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
-    """The norm of the matrices in two dimensions: Frobenius ("fro"), or the largest (smallest) sum of |x|
+    """The norm of the matrices in two dimensions: Frobenius ("fro"), or the largest (smallest) sum of `|x|`
     over a column for 1 (-1), over a row for inf (-inf); the largest singular value for 2, the smallest for
     -2, their sum for "nuc".
 
@@ -262,7 +261,7 @@ def linalg_norm(
     or of matrices (two), see `vector_norm` and `matrix_norm`.
 
     Example:
-        >>> linalg_norm(tensor([[1.0, -2.0], [3.0, 4.0]]), 1)
+        >>> norm(tensor([[1.0, -2.0], [3.0, 4.0]]), 1)
         tensor(6.)
     """
     x = tensor(A, "linalg.norm")

@@ -25,7 +25,7 @@ def stop_gradient(value: Any) -> Any:
         Of a tensor a copy; of a structure one like it. Arrays and numbers have no gradient: themselves.
 
     Example:
-        >>> pb.grad(lambda x: x * pb.stop_gradient(x))(3.0)
+        >>> grad(lambda x: x * stop_gradient(x))(3.0)
         np.float64(3.0)
     """
     if isinstance(value, Tensor):

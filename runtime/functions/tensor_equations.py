@@ -96,7 +96,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers from 0 on of each element, in a new last dimension.
 
     Example:
-        >>> linalg_vander(tensor([2, 3]), N=3)
+        >>> vander(tensor([2, 3]), N=3)
         tensor([[1, 2, 4],
                 [1, 3, 9]])
     """

@@ -82,7 +82,7 @@ def detach(self: Tensor) -> Tensor:
     """The same values, in the same memory, with no gradient through them.
 
     Example:
-        >>> x = creation.ones(2, requires_grad=True)
+        >>> x = ones(2, requires_grad=True)
         >>> (x * 2).detach().requires_grad
         False
     """
@@ -140,7 +140,7 @@ def to(self: Tensor, *targets: Any, **options: Any) -> Tensor:
     `x.to(dtype)`, `x.to(other)`, `x.to("cpu")`, with `copy=True` always a new one.
 
     Example:
-        >>> creation.ones(2).to(dtypes.int64)
+        >>> ones(2).to(int64)
         tensor([1, 1])
     """
     copy = bool(options.pop("copy", False))

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any, TypeVar
 
+from ..functions.fourier import fftfreq, rfftfreq
+from ..functions.grids import tril_indices, triu_indices
 from ..values.flatten import flatten, is_container, unflatten
 from ..values.tensor import Tensor, TorchTensor
-from ..values.value_kinds import Auxiliary, plain, settled
+from ..values.value_kinds import Auxiliary, as_kind, plain, settled
 
 F = TypeVar("F", bound=Callable[..., Any])
 FUNCTIONS = "pullback.runtime.functions."
@@ -32,6 +34,16 @@ def of_any_kind(function: F) -> F:
         given = (*arguments, *options.values())
         result = settled(function(*arguments, **options), given)
         return result if _holds_tensor(given) else _plain(result)
+
+    return call  # type: ignore[return-value]
+
+
+def making_tensors(function: F) -> F:
+    """The function, which takes no values, with Tensors for results, as `zeros` has."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        return as_kind(function(*arguments, **options), TorchTensor)
 
     return call  # type: ignore[return-value]
 
@@ -72,9 +84,11 @@ def publish(namespace: dict[str, Any], module: str) -> None:
         if type(value) is FunctionType and (value.__module__ or "").startswith(FUNCTIONS):
             if value.__module__.removeprefix(FUNCTIONS) in OF_FUNCTIONS:
                 continue
-            namespace[name] = public = of_any_kind(value)
+            namespace[name] = public = making_tensors(value) if value in MAKERS else of_any_kind(value)
             public.__module__ = module
 
 
 OF_FUNCTIONS = frozenset(("binomial", "checkpointing", "choices", "control_flow"))
 """Modules of functions that call functions: the kinds of what these take and give are dealt with there."""
+MAKERS = (fftfreq, rfftfreq, tril_indices, triu_indices)
+"""What makes tensors of sizes alone."""

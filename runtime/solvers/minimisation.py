@@ -40,7 +40,7 @@ def minimize(
     maxiter: int | None = None,
     adjoint: Any = DENSE,
 ) -> Any:
-    """The x where fun(x, *args) is smallest, near `x0`; it is differentiable as the result of `root` is.
+    """The x where `fun(x, *args)` is smallest, near `x0`; it is differentiable as the result of `root` is.
 
     Args:
         fun: from the unknowns to one number.
@@ -203,7 +203,7 @@ def least_squares(
     maxiter: int = 500,
     adjoint: Any = DENSE,
 ) -> Any:
-    """The x where the sum of the squares of fun(x, *args) is smallest: Levenberg's and Marquardt's method.
+    """The x where the sum of the squares of `fun(x, *args)` is smallest: Levenberg's and Marquardt's method.
 
     It is differentiable as the result of `root` is; of the second derivatives of `fun` nothing is left out.
 
@@ -218,7 +218,7 @@ def least_squares(
             derivative is asked for.
 
     Example:
-        >>> least_squares(lambda x: np.stack([x - 1.0, x - 3.0]), 0.0)
+        >>> least_squares(lambda x: np.stack([x - 1.0, x - 3.0]), 0.0).round(6)
         np.float64(2.0)
     """
     unknowns = Unknowns(x0, "least_squares", "x0")

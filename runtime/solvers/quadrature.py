@@ -72,7 +72,7 @@ def quad(
     limit: int = 100,
     points: Sequence[float] | None = None,
 ) -> tuple[Any, Any]:
-    """The integral of func(x, *args) from a to b, and an estimate of its error.
+    """The integral of `func(x, *args)` from a to b, and an estimate of its error.
 
     By the rule of Gauss and Kronrod for 21 points, on intervals of which the one with the largest error is
     halved until the sum of errors is small enough.
@@ -89,7 +89,7 @@ def quad(
             points beside infinite limits.
 
     Example:
-        >>> grad(lambda a: quad(lambda x: np.exp(-a * x), 0.0, np.inf)[0])(2.0)
+        >>> grad(lambda a: quad(lambda x: np.exp(-a * x), 0.0, np.inf)[0])(2.0).round(6)
         np.float64(-0.25)
     """
     given = structured([a, b], "quad", "limits")
@@ -260,7 +260,7 @@ def dblquad(
     epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
 ) -> tuple[Any, Any]:
-    """The integral of func(y, x, *args) over y from gfun(x) to hfun(x) and x from a to b: see `quad`.
+    """The integral of `func(y, x, *args)` over y from gfun(x) to hfun(x) and x from a to b: see `quad`.
 
     Args:
         gfun, hfun: functions of x, or numbers.
@@ -286,7 +286,7 @@ def tplquad(
     epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
 ) -> tuple[Any, Any]:
-    """The integral of func(z, y, x, *args) over z from qfun(x, y) to rfun(x, y), y from gfun(x) to hfun(x),
+    """The integral of `func(z, y, x, *args)` over z from qfun(x, y) to rfun(x, y), y from gfun(x) to hfun(x),
     and x from a to b: see `dblquad`.
 
     Example:
@@ -309,14 +309,14 @@ def _between(low: Any, high: Any) -> Function:
 def nquad(
     func: Function, ranges: Sequence[Any], args: tuple[Any, ...] = (), opts: Any = None
 ) -> tuple[Any, Any]:
-    """The integral of func(x0, ..., xn, *args) over all of them, x0 innermost: SciPy's `nquad`.
+    """The integral of `func(x0, ..., xn, *args)` over all of them, x0 innermost: SciPy's `nquad`.
 
     Args:
         ranges: of each variable the limits, or a function of the outer variables and `args` that gives them.
         opts: options of `quad`: a dict, or one for each variable.
 
     Raises:
-        as `quad`; ArgumentError: the numbers of ranges and options differ.
+        ArgumentError: as of `quad`, or the numbers of ranges and options differ.
 
     Example:
         >>> nquad(lambda y, x: x * y, [lambda x: (0.0, x), (0.0, 1.0)])[0].round(6)
@@ -341,7 +341,7 @@ def nquad(
 
 
 def fixed_quad(func: Function, a: Any, b: Any, args: tuple[Any, ...] = (), n: int = 5) -> tuple[Any, None]:
-    """The integral of func(x, *args) from a to b by Gauss's rule for n points: SciPy's `fixed_quad`.
+    """The integral of `func(x, *args)` from a to b by Gauss's rule for n points: SciPy's `fixed_quad`.
 
     Args:
         func: takes all points at once, an array of shape (n,), and gives values with those last.

@@ -31,7 +31,7 @@ def root(
     maxiter: int = 200,
     adjoint: Any = DENSE,
 ) -> Any:
-    """The x with fun(x, *args) = 0, by Newton's method while that goes well, else Levenberg and Marquardt's.
+    """The x with `fun(x, *args) = 0`, by Newton's method while it goes well, else Levenberg and Marquardt's.
 
     It is differentiable, to any order, by `args` and by all that `fun` closes over, by the implicit function
     theorem; `x0` has no gradient.
@@ -96,7 +96,7 @@ def fixed_point(
     *,
     adjoint: Any = DENSE,
 ) -> Any:
-    """The x with func(x, *args) = x, by iteration: SciPy's `fixed_point`, with derivatives as of `root`.
+    """The x with `func(x, *args) = x`, by iteration: SciPy's `fixed_point`, with derivatives as of `root`.
 
     Args:
         func, x0: as of `root`; the result has the structure of `x0`.
@@ -194,8 +194,8 @@ def bisect(
     """The same by halving: see `brentq`. The steps are those of SciPy's `bisect`.
 
     Example:
-        >>> bisect(lambda x: x ** 2 - 4.0, 0.0, 10.0)
-        np.float64(2.000000000000057)
+        >>> bisect(lambda x: x ** 2 - 4.0, 0.0, 10.0).round(6)
+        np.float64(2.0)
     """
     return _between(bisect, _halved, f, a, b, args, xtol, rtol, maxiter)
 

@@ -159,6 +159,7 @@ def splu(A: Any) -> SparseFactor:
         LinearAlgebraError: the matrix is singular. ShapeError: it is not square.
 
     Example:
+        >>> import scipy.sparse
         >>> splu(scipy.sparse.eye_array(2)).solve(np.array([1.0, 2.0]))
         array([1., 2.])
     """

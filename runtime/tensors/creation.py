@@ -263,7 +263,7 @@ def zeros(
     """Zeros of a shape: `zeros(2, 3)` or `zeros((2, 3))`.
 
     Example:
-        >>> zeros(2, 3, dtype=dtypes.int64)
+        >>> zeros(2, 3, dtype=int64)
         tensor([[0, 0, 0],
                 [0, 0, 0]])
     """
@@ -392,7 +392,7 @@ def range_(
     """start, start + step, ... up to and with end; PyTorch's older form of `arange`.
 
     Example:
-        >>> range_(1, 3)
+        >>> range(1, 3)
         tensor([1., 2., 3.])
     """
     first, last = (0, start) if end is None else (start, end)

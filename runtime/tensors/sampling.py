@@ -70,8 +70,8 @@ def manual_seed(seed: int) -> Generator:
     They are not PyTorch's numbers: the streams differ.
 
     Example:
-        >>> manual_seed(0); a = rand(2); manual_seed(0); bool((a == rand(2)).all())
-        True
+        >>> rand(2, generator=manual_seed(0)) == rand(2, generator=manual_seed(0))
+        tensor([True, True])
     """
     return default_generator.manual_seed(seed)
 

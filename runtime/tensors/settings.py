@@ -123,7 +123,7 @@ def save(obj: Any, f: Any, **options: Any) -> None:
     """Write tensors, nested as they are, to a file: a path, or an open one. The format is pickle's.
 
     Example:
-        >>> file = io.BytesIO(); save({"w": tensor([1.0])}, file)
+        >>> save({"w": tensor([1.0])}, "weights.pt")
     """
     if hasattr(f, "write"):
         pickle.dump(obj, f)
@@ -136,7 +136,8 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True, **optio
     """Read what `save` has written. As with pickle: only from sources that you trust.
 
     Example:
-        >>> file = io.BytesIO(); save(tensor([1.0]), file); file.seek(0); load(file)
+        >>> save(tensor([1.0]), "weights.pt")
+        >>> load("weights.pt")
         tensor([1.])
     """
     if hasattr(f, "read"):

@@ -59,7 +59,7 @@ def peak_bytes(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> in
     LAPACK take for themselves.
 
     Example:
-        >>> peak_bytes(compile(lambda x: 2 * x), np.ones(1000)) // 1000
+        >>> peak_bytes(pb.compile(lambda x: 2 * x), np.ones(1000)) // 1000
         8
     """
     function(*args, **kwargs)
@@ -72,7 +72,7 @@ def assert_peak_bytes(limit: int, function: Callable[..., Any], /, *args: Any, *
     """`peak_bytes` is at most `limit`; else an AssertionError, with the largest arrays of compiled code.
 
     Example:
-        >>> assert_peak_bytes(10_000, compile(lambda x: 2 * x), np.ones(1000))
+        >>> assert_peak_bytes(10_000, pb.compile(lambda x: 2 * x), np.ones(1000))
     """
     __tracebackhide__ = True
     found = peak_bytes(function, *args, **kwargs)

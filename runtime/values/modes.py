@@ -90,8 +90,11 @@ class no_grad(_GradMode):
     """Record nothing inside: `with no_grad(): ...`, or as a decorator, with or without parentheses.
 
     Example:
+        >>> x = ones(2, requires_grad=True)
         >>> with no_grad():
-        ...     y = x * 2          # y.requires_grad is False
+        ...     y = x * 2
+        >>> y.requires_grad
+        False
     """
 
     def __new__(cls, function: Any = None) -> Any:

@@ -64,8 +64,8 @@ def set_printoptions(
 
     Example:
         >>> set_printoptions(precision=2)
-        >>> format_tensor(np.array([0.125]), dtype_name="float64", default_float="float64")
-        'tensor([0.12])'
+        >>> tensor([0.125])
+        tensor([0.12])
         >>> set_printoptions(profile="default")
     """
     global _options
@@ -90,8 +90,8 @@ def printoptions(
 
     Example:
         >>> with printoptions(precision=1):
-        ...     format_tensor(np.array([0.25]), dtype_name="float64", default_float="float64")
-        'tensor([0.2])'
+        ...     tensor([0.25])
+        tensor([0.2])
     """
     global _options
     former = _options

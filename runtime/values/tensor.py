@@ -408,7 +408,7 @@ class TorchTensor(Tensor):
     gives a float tensor, integers give an empty one of that shape.
 
     Example:
-        >>> x = TorchTensor([1.0, 2.0]).requires_grad_()
+        >>> x = Tensor([1.0, 2.0]).requires_grad_()
         >>> (x * x).sum().backward()
         >>> x.grad
         tensor([2., 4.])

@@ -85,6 +85,11 @@ def test_single_precision_stays() -> None:
     assert np.fft.fft(pb.tensor([1, 2])).dtype == pb.complex128
 
 
+def test_what_takes_no_values_makes_tensors() -> None:
+    for made in (pb.fft.fftfreq(4), pb.fft.rfftfreq(4), pb.tril_indices(2, 2), pb.triu_indices(2, 2)):
+        assert type(made) is pb.Tensor
+
+
 def test_frequencies_and_shifts() -> None:
     for n in (1, 4, 5):
         np.testing.assert_allclose(pb.fft.fftfreq(n, 0.5, dtype=pb.float64), np.fft.fftfreq(n, 0.5))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pullback as pb
 from pullback.runtime.values import printing
 from pullback.runtime.values.printing import format_scalar, format_tensor, printoptions, set_printoptions
 
@@ -239,7 +240,7 @@ def test_format_scalar() -> None:
 
 
 def test_examples_in_the_docstrings() -> None:
-    results = doctest.testmod(printing)
+    results = doctest.testmod(printing, extraglobs={"tensor": pb.tensor})
     assert results.attempted > 0
     assert results.failed == 0
 

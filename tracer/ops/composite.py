@@ -246,7 +246,7 @@ norm = composite(
     body=_norm,
     grad_fn="LinalgVectorNorm",
     vjp={"x": _norm_cotangent},
-    doc="(sum |x| ** order) ** (1 / order), for a finite order other than 0; the derivative at 0 is 0",
+    doc="`(sum |x| ** order) ** (1 / order)`, for a finite order other than 0; the derivative at 0 is 0",
 )
 
 

@@ -179,7 +179,7 @@ absolute = elementwise(
     "absolute", numpy=np.absolute, scalar="abs({x})", grad_fn="Abs", real=True,
     vjp={"x": lambda g, x: scaled(g, sgn(x)) if is_complex(x) else g * sign(x)}, of_complex=OWN_RULES,
     torch="abs absolute", also="fabs", arguments="number",
-    example=("tensor([-1.0, 2.0])", "tensor([1., 2.])"), doc="|x|; the derivative at 0 is 0",
+    example=("tensor([-1.0, 2.0])", "tensor([1., 2.])"), doc="`|x|`; the derivative at 0 is 0",
 )  # fmt: skip
 floor_divide = elementwise(
     "floor_divide", "a b", numpy=np.floor_divide, scalar="floor_divide({a}, {b})", cost=DIVISION,
@@ -378,7 +378,7 @@ modulus = elementwise(
         "a": lambda g, a, y: g * (a / where(equal(y, 0.0), 1.0, y)),
         "b": lambda g, b, y: g * (b / where(equal(y, 0.0), 1.0, y)),
     },
-    domain=(0.3, 3.0), doc="|a + ib|, whose derivative at 0 is 0",
+    domain=(0.3, 3.0), doc="`|a + ib|`, whose derivative at 0 is 0",
 )  # fmt: skip
 
 # --- activations and special functions -------------------------------------------------------------------
@@ -578,7 +578,7 @@ conjugate = _of_parts(
 )  # fmt: skip
 sgn = _of_parts(
     "sgn", dtype=complex_dtype, evaluate=np.sign, vjp={"x": lambda g, x, y: _turned(g, x, y)},
-    doc="x / |x| of a complex number, 0 of 0",
+    doc="`x / |x|` of a complex number, 0 of 0",
 )  # fmt: skip
 angle = _of_parts(
     "angle", dtype=real_dtype, evaluate=np.angle,

@@ -210,7 +210,7 @@ sign_of_det = declare(
     body=lambda a: prod(sign_of(_pivots(a)), dims=(len(a.shape) - 2,), keepdim=False),
     grad_fn="LinalgSlogdet", needs_own_rule=True, of_complex=OWN_RULES,
     vjp={"a": lambda g, a, y: _sign_cotangent(g, a, y)},
-    doc="the sign of the determinant, det / |det|",
+    doc="the sign of the determinant, `det / |det|`",
 )  # fmt: skip
 
 

@@ -117,7 +117,7 @@ i0 = of_scipy(
 i0e = of_scipy(
     "i0e", vjp={"x": lambda g, x, y: g * (i1e(x) - sign(x) * y)},
     grad_fn="SpecialI0E",
-    torch="special.i0e", scipy="i0e", doc="exp(-|x|) I_0(x)",
+    torch="special.i0e", scipy="i0e", doc="`exp(-|x|) I_0(x)`",
 )  # fmt: skip
 i1 = of_scipy(
     "i1", vjp={"x": lambda g, x, y: g * (i0(x) - _over(y, x))},
@@ -127,7 +127,7 @@ i1 = of_scipy(
 i1e = of_scipy(
     "i1e", vjp={"x": lambda g, x, y: g * (i0e(x) - _over(y, x) - sign(x) * y)},
     grad_fn="SpecialI1E",
-    torch="special.i1e", scipy="i1e", doc="exp(-|x|) I_1(x)",
+    torch="special.i1e", scipy="i1e", doc="`exp(-|x|) I_1(x)`",
 )  # fmt: skip
 zeta = of_scipy(
     "zeta", "x q", domain=(1.2, 3.0), grad_fn="SpecialZeta",
@@ -149,7 +149,7 @@ lgamma = elementwise(
     "lgamma", numpy=_lgamma, scalar="lgamma({x})", cost=2 * TRANSCENDENTAL,
     vjp={"x": lambda g, x: g * digamma(x)}, domain=(0.3, 4.0),
     torch="lgamma special.lgamma special.gammaln", scipy="gammaln loggamma",
-    doc="log |gamma(x)| (DLMF 5.2)",
+    doc="`log |gamma(x)|` (DLMF 5.2)",
 )  # fmt: skip
 digamma = elementwise(
     "digamma", numpy=lambda x: scipy_special().digamma(x), scalar="digamma({x})",

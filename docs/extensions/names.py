@@ -1,0 +1,85 @@
+"""The directive `names`: a table of public names of a module, then the documentation of each.
+
+    .. names:: pullback.linalg
+
+       cholesky det inv
+
+Examples in docstrings that show no result get the one that they have.
+"""
+
+import builtins
+import doctest
+import importlib
+import inspect
+from types import ModuleType
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.ext.napoleon import GoogleDocstring
+from sphinx.util.docutils import SphinxDirective
+
+
+class Names(SphinxDirective):
+    """Documents each name; what it is decides by which directive."""
+
+    has_content = True
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        module = importlib.import_module(self.arguments[0])
+        names = " ".join(self.content).split()
+        lines = [f".. py:currentmodule:: {module.__name__}", "", ".. autosummary::", "   :nosignatures:", ""]
+        lines += [f"   {name}" for name in names]
+        for name in names:
+            lines += ["", *_documentation(module, name, self.config)]
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
+def _documentation(module: ModuleType, name: str, config: Config) -> list[str]:
+    value = getattr(module, name)
+    if (elsewhere := _first_place(module, name, value)) != module.__name__:
+        kind, text = _kind(value), [f"The same as :py:obj:`{elsewhere}.{name}`."]
+    elif inspect.isroutine(value):
+        return [f".. autofunction:: {name}"]
+    elif inspect.isclass(value) and value.__name__ == name:
+        return [f".. autoclass:: {name}", "   :members:"]
+    else:
+        kind, text = _kind(value), GoogleDocstring(inspect.getdoc(value) or "", config).lines()
+    return [f".. py:{kind}:: {name}", "", *(f"   {line}" for line in text)]
+
+
+def _kind(value: Any) -> str:
+    return "class" if inspect.isclass(value) else "function" if inspect.isroutine(value) else "data"
+
+
+def _first_place(module: ModuleType, name: str, value: Any) -> str:
+    """The outermost of the packages around a module that have the same under this name."""
+    parts = module.__name__.split(".")
+    around = [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    return next(one for one in around if getattr(importlib.import_module(one), name, None) is value)
+
+
+def show_results(app: Sphinx, kind: str, full: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Puts its result behind an example that is one expression and shows none."""
+    import numpy
+
+    import pullback
+
+    name = full.rpartition(".")[2]
+    example = next((line for line in lines if line.lstrip().startswith(f">>> {name}(")), None)
+    if example is None or any(one.want for one in doctest.DocTestParser().get_examples("\n".join(lines))):
+        return
+    names = {"np": numpy, "pb": pullback, **vars(pullback), **vars(builtins), name: value}
+    result = repr(eval(example.lstrip(" >"), names))
+    if result != "None":
+        indent = example[: -len(example.lstrip())]
+        at = lines.index(example) + 1
+        lines[at:at] = [f"{indent}{line}" for line in result.splitlines()]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("names", Names)
+    app.connect("autodoc-process-docstring", show_results, priority=400)  # before napoleon
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

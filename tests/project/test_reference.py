@@ -1,0 +1,86 @@
+"""The reference in `docs/reference/` has every public name once, and the examples of docstrings are right."""
+
+import builtins
+import collections
+import doctest
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+PAGES = Path(__file__).parents[2] / "docs" / "reference"
+DIRECTIVE = re.compile(r"^\.\. names:: (\S+)\n\n((?:   .+\n)+)", re.M)
+
+
+def public_modules(module: ModuleType) -> dict[str, ModuleType]:
+    """The module and all that are public in it, by their full names."""
+    found = {module.__name__: module}
+    for name in module.__all__:
+        if isinstance(inner := getattr(module, name), ModuleType):
+            found |= public_modules(inner)
+    return found
+
+
+MODULES = {**public_modules(pb), "pullback.dask": pb.dask}
+NAMES = {
+    f"{place}.{name}": getattr(module, name)
+    for place, module in MODULES.items()
+    for name in module.__all__
+    if not isinstance(getattr(module, name), ModuleType)
+}
+EXAMPLES = {
+    (id(value), value.__doc__): full
+    for full, value in reversed(NAMES.items())
+    if ">>>" in (value.__doc__ or "") and not full.startswith("pullback.dask.")  # which need a cluster
+}.values()
+
+
+def test_the_reference_has_every_public_name_once() -> None:
+    listed = [
+        f"{module}.{name}"
+        for page in PAGES.glob("*.rst")
+        for module, names in DIRECTIVE.findall(page.read_text(encoding="utf-8"))
+        for name in names.split()
+    ]
+    twice = [name for name, times in collections.Counter(listed).items() if times > 1]
+    assert (set(NAMES) - set(listed), set(listed) - set(NAMES), twice) == (set(), set(), [])
+
+
+def test_every_page_of_the_reference_is_in_its_index() -> None:
+    index = (PAGES / "index.rst").read_text(encoding="utf-8").split()
+    assert {page.stem for page in PAGES.glob("*.rst")} - {"index"} <= set(index)
+
+
+class Checker(doctest.OutputChecker):
+    """An example that shows no result may have any: it is run."""
+
+    def check_output(self, want: str, got: str, flags: int) -> bool:
+        return not want or super().check_output(want, got, flags)
+
+
+def seen_by(module: ModuleType, name: str) -> dict[str, Any]:
+    """What an example may name: `np`, `pb`, what is public; of names that Python has too its own."""
+    public = {"np": np, "pb": pb, **vars(pb), **vars(module)}
+    return {key: value for key, value in public.items() if key == name or not hasattr(builtins, key)}
+
+
+LONG = {"pullback.tplquad"}  # integrals in integrals in integrals, one number at a time
+
+
+@pytest.mark.parametrize(
+    "full", [pytest.param(full, marks=[pytest.mark.slow] * (full in LONG)) for full in sorted(EXAMPLES)]
+)
+def test_examples_give_what_they_say(full: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    place, _, name = full.rpartition(".")
+    example = doctest.DocTestParser().get_doctest(
+        NAMES[full].__doc__, seen_by(MODULES[place], name), full, None, None
+    )
+    said: list[str] = []
+    runner = doctest.DocTestRunner(Checker(), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert not runner.run(example, out=said.append).failed, "".join(said)
