@@ -122,7 +122,7 @@ class SeparationError(PullbackError, ValueError):
 
 
 class CacheFileError(PullbackError, RuntimeError, ValueError):
-    """Exported machine code that is damaged or of another machine; or that, or a pickle, of another version."""
+    """Exported machine code that is damaged or of another machine; that, or a pickle, of another version."""
 
 
 class LinearAlgebraError(PullbackError, RuntimeError, np.linalg.LinAlgError):
