@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -231,11 +232,13 @@ class Program:
             f"{name}: {which} is not {wanted}.\n  at {node.origin.place}  {node.origin.text}"
         )
 
-    def run_interpreted(self, arrays: Sequence[np.ndarray], seed: int = 0) -> tuple[np.ndarray, ...]:
+    def run_interpreted(
+        self, arrays: Sequence[np.ndarray], seed: int = 0, most: float = math.inf
+    ) -> tuple[np.ndarray, ...]:
         """What a call computes, statement by statement, with every access checked: very slow.
 
         Parts that threads would run are run in an order that `seed` decides. Raises ProgramError where the
-        program is wrong.
+        program is wrong, TooLong where it has not ended after the `most` statements.
         """
         plan, program = self._plan, self.lowered
         room = Room(program.counts)
@@ -243,7 +246,7 @@ class Program:
         def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
             given = [arrays[place] for place in plan.used_inputs]
             while True:
-                filled = list(interpret(program, given, seed, room.rows))
+                filled = list(interpret(program, given, seed, room.rows, most))
                 if not program.counts or not filled[-1].any():
                     break
                 room.enlarge(filled[-1])

@@ -1,5 +1,6 @@
 """What every test shares: the folder of compiled code, golden files, hypothesis' settings."""
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -8,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import hypothesis
+import numpy as np
 import pytest
 
 pytest_plugins = ["pytest_pullback", "pytester"]  # the first one also where no installed plugin is loaded
@@ -26,6 +28,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--whole", action="store_true", help="all examples of random tests, and all programs as machine code"
     )
+    parser.addoption(
+        "--extent-seed", type=int, default=int(os.environ.get("PULLBACK_TEST_SEED", 0)),
+        help="draws another part of the cases that are not all taken",
+    )  # fmt: skip
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["PULLBACK_POISON_MEMORY"] = "1"  # before `memory` is imported
     if config.getoption("--whole"):
         os.environ["PULLBACK_TEST_WHOLE"] = "1"  # before `extent` is imported
+    os.environ["PULLBACK_TEST_SEED"] = str(config.getoption("--extent-seed"))
     for package in os.environ.get("PULLBACK_TEST_WITH", "").split():
         if find_spec(package) is None:
             raise pytest.UsageError(f"{package} is not installed, and no test that needs it may be skipped.")
@@ -49,12 +56,33 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("PULLBACK_CACHE_DIR", str(folder))
 
 
+def pytest_report_header(config: pytest.Config) -> str:
+    if config.getoption("--whole"):
+        return "extent: all cases"
+    return f"extent: a part of like cases, drawn by --extent-seed={config.getoption('--extent-seed')}"
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: no collection of garbage need look at them."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def own_programs() -> None:
     """Let no test find what another one has traced for functions that are made of the same code."""
     shared = sys.modules.get("pullback.runtime.dispatch.shared")
     if shared is not None:
         shared.shared_programs.clear()
+
+
+@pytest.fixture(autouse=True)
+def own_numbers(request: pytest.FixtureRequest) -> None:
+    """A module's random numbers begin anew: those of a test do not depend on which ones ran before."""
+    module = getattr(request, "module", None)
+    if isinstance(random := getattr(module, "RNG", None), np.random.Generator):
+        first = vars(module).setdefault("FIRST_STATE", random.bit_generator.state)
+        random.bit_generator.state = first
 
 
 @pytest.fixture(scope="module")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 from uncompiled import uncompiled
 
-VARIABLE = "PULLBACK_TEST_WHOLE"
+WHOLE = "PULLBACK_TEST_WHOLE" in os.environ
 """What the option sets, so that the processes of xdist inherit it."""
-WHOLE = VARIABLE in os.environ
+SEED = int(os.environ.get("PULLBACK_TEST_SEED", 0))
+"""Another one draws another part."""
 Way = TypeVar("Way")
 
 
@@ -31,6 +32,11 @@ def is_drawn(case: object, one_in: int) -> bool:
     return WHOLE or _number_of(case) % one_in == 0
 
 
+def drawn(cases: Iterable[Way], one_in: int) -> list[Way]:
+    """Those of the cases that this run takes, one in so many."""
+    return [one for one in cases if is_drawn(one, one_in)]
+
+
 def some_of(ways: Sequence[Way], case: object, count: int = 1) -> list[Way]:
     """In which of the ways a case is tested: so many that follow one another, drawn by its name."""
     first, count = _number_of(case), min(count, len(ways))
@@ -38,5 +44,5 @@ def some_of(ways: Sequence[Way], case: object, count: int = 1) -> list[Way]:
 
 
 def _number_of(case: object) -> int:
-    """The same one in every run."""
-    return zlib.crc32(str(case).encode())
+    """The same one in every run with a seed."""
+    return zlib.crc32(str(case).encode(), SEED)

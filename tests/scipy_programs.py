@@ -69,7 +69,7 @@ def assert_derivatives(name: str, program: Program, tolerance: float = 1e-6) -> 
 
         return (8 * (at(5e-4) - at(-5e-4)) - at(1e-3) + at(-1e-3)) / 6e-3
 
-    with nothing_uncompiled(), machine_code(name):
+    with nothing_uncompiled(), machine_code((name, "derivatives"), one_in=8):
         for one in (loss, along):
             wanted = difference(one)
             eager, compiled = pb.grad(one, places)(*arrays), pb.grad(pb.compile(one), places)(*arrays)

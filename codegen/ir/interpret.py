@@ -9,6 +9,7 @@ compiled code is compared with.
 from __future__ import annotations
 
 import contextlib
+import math
 import operator
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -58,8 +59,16 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 LIBRARY: dict[str, Callable[..., Any]] = {one.__name__: one for one in (gemm, *WHOLE_FUNCTIONS)}
 
 
+class TooLong(Exception):
+    """A program has run more statements than it was given."""
+
+
 def interpret(
-    program: Program, arrays: Sequence[np.ndarray], seed: int = 0, rows: Sequence[int] = ()
+    program: Program,
+    arrays: Sequence[np.ndarray],
+    seed: int = 0,
+    rows: Sequence[int] = (),
+    most: float = math.inf,
 ) -> tuple[np.ndarray, ...]:
     """What a program makes of arrays: all that it fills, in order.
 
@@ -68,10 +77,11 @@ def interpret(
         seed: of the order in which parallel parts run.
         rows: how many there are in each group of growing buffers. Where that is too small, the last array
             says how many are needed.
+        most: statements that may run.
 
     Raises ProgramError for an access out of range, for reading what nobody has written other than to copy it,
     and for an output that is not written; IndexError where a check fails and ArithmeticError where a call has
-    no result, as generated code does.
+    no result, as generated code does; TooLong after so many statements.
     """
     memory = {one: _Memory.of(array) for one, array in zip(program.inputs, arrays, strict=True)}
     for one in program.filled:
@@ -81,10 +91,10 @@ def interpret(
         memory[loan.buffer] = memory[loan.owner].lent(loan.buffer, loan.offset, mark)
     if program.growing:
         memory[program.filled[-1]].fill(0)
-    chance = random.Random(seed)
+    chance, left = random.Random(seed), _Budget(most)
     with np.errstate(all="ignore"):
         for kernel in program.kernels:
-            _run(kernel, memory, chance)
+            _run(kernel, memory, chance, left)
     is_complete = not program.growing or not memory[program.filled[-1]].values.any()
     for one in program.filled:
         if is_complete and one.role == "output" and not memory[one].is_written:
@@ -92,19 +102,24 @@ def interpret(
     return tuple(memory[one].values for one in program.filled)
 
 
-def _run(kernel: Kernel, memory: Mapping[Buffer, _Memory], chance: random.Random) -> None:
+@dataclass
+class _Budget:
+    statements: float
+
+
+def _run(kernel: Kernel, memory: Mapping[Buffer, _Memory], chance: random.Random, left: _Budget) -> None:
     function, sharing = kernel.function, kernel.sharing
     numbers = [one for one in function.parameters if isinstance(one, Variable) and one not in PART]
     variables = {one.name: value for one, value in zip(numbers, kernel.numbers, strict=True)}
     if sharing is None:
-        _Run(memory, variables, chance).body(function.statements)
+        _Run(memory, variables, chance, left).body(function.statements)
         return
     count = chance.randint(1, min(MOST_PARTS, sharing.extent))
     ends = [sharing.extent * place // count for place in range(count + 1)]
     parts = [_own_memory(memory, sharing) for _ in range(count)]
     for place in chance.sample(range(count), count):
         bounds = {one.name: end for one, end in zip(PART, ends[place : place + 2])}
-        _Run(parts[place], variables | bounds, chance).body(function.statements)
+        _Run(parts[place], variables | bounds, chance, left).body(function.statements)
     for buffer, monoid in sharing.totals:
         total = memory[buffer]
         for place, part in enumerate(parts):
@@ -174,11 +189,16 @@ class _Run:
     """One run of a function."""
 
     def __init__(
-        self, memory: Mapping[Buffer, _Memory], variables: Mapping[str, Any], chance: random.Random
+        self,
+        memory: Mapping[Buffer, _Memory],
+        variables: Mapping[str, Any],
+        chance: random.Random,
+        left: _Budget,
     ) -> None:
         self.memory = dict(memory)
         self.variables = dict(variables)
         self.chance = chance
+        self.left = left
         self.statement: Stmt = Return()
         """The one that is run."""
 
@@ -187,6 +207,9 @@ class _Run:
             self._run(statements)
 
     def _run(self, statements: Body) -> None:
+        self.left.statements -= len(statements)
+        if self.left.statements < 0:
+            raise TooLong
         for one in statements:
             self.statement = one
             self._step(one)

@@ -248,7 +248,8 @@ class _Verifier:
                 self._same(inside.dtype, outside.dtype)
 
     def _same(self, *dtypes: np.dtype) -> None:
-        self._require(len({*dtypes}) == 1, f"{' and '.join(map(str, dtypes))} do not agree")
+        if len({*dtypes}) != 1:  # only then are there words for it, which take longer than the question
+            self._require(False, f"{' and '.join(map(str, dtypes))} do not agree")
 
     # --- buffers ------------------------------------------------------------------------------------------
 

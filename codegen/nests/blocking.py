@@ -19,7 +19,7 @@ from pullback.tracer.graph import Node
 from pullback.tracer.ops.elementwise import reciprocal
 
 from ..cost.machine import EXPENSIVE, this_machine
-from .expression import Axis, Compute, arithmetic, axes_of, children
+from .expression import Axis, Compute, Expression, arithmetic, axes_of, children
 from .extents import ONE
 from .tree import Item, Loop, Root, Scan
 
@@ -32,12 +32,13 @@ def row_values(root: Root, stored: set[Node]) -> set[Node]:
     found: set[Node] = set()
     pending = [root.value] if root.value is not None and len(root.axes) > 1 else []
     seen: set[int] = set()
+    known: dict[Expression, set[Axis]] = {}
     while pending:
         one = pending.pop()
         if id(one) in seen:
             continue
         seen.add(id(one))
-        axes = axes_of(one)
+        axes = axes_of(one, known)
         if axes.issuperset(root.axes) or not isinstance(one, Compute):
             pending.extend(children(one))
         elif axes and one.node not in stored and _is_row_value(one, axes):

@@ -55,9 +55,13 @@ class Index:
         return None
 
     @property
+    def own_axes(self) -> set[Axis]:
+        """The axes that are terms of it."""
+        return {factor for term in self.terms for factor in term.factors if isinstance(factor, Axis)}
+
+    @property
     def axes(self) -> set[Axis]:
-        own = {factor for term in self.terms for factor in term.factors if isinstance(factor, Axis)}
-        return own.union(*map(axes_of, self.values))
+        return self.own_axes.union(*map(axes_of, self.values))
 
     @property
     def values(self) -> list[Expression]:
@@ -77,6 +81,10 @@ class Quotient:
 
     index: Index
     divisor: int
+
+    @property
+    def own_axes(self) -> set[Axis]:
+        return self.index.own_axes
 
     @property
     def axes(self) -> set[Axis]:
@@ -322,9 +330,19 @@ def loads(expression: Expression) -> list[Load]:
     return [one for one in parts(expression) if isinstance(one, Load)]
 
 
-def axes_of(expression: Expression) -> set[Axis]:
-    """The axes that the value of an expression depends on."""
-    return {axis for one in parts(expression) for index in _own_indices(one) for axis in index.axes}
+def axes_of(expression: Expression, known: dict[Expression, set[Axis]] | None = None) -> set[Axis]:
+    """The axes that the value of an expression depends on; `known` takes those of all its parts."""
+    known = {} if known is None else known
+    pending = [expression]
+    while pending:
+        one = pending[-1]
+        if new := [inner for inner in children(one) if inner not in known]:
+            pending.extend(new)
+            continue
+        own = {axis for index in _own_indices(one) for axis in index.own_axes}
+        known[one] = own.union(*(known[inner] for inner in children(one)))
+        pending.pop()
+    return known[expression]
 
 
 def axes_in(index: AnyIndex) -> set[Axis]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pullback.tracer.errors import UnsupportedError
 from pullback.tracer.graph import Node, new_node
-from pullback.tracer.operator import Part
+from pullback.tracer.operator import Part, Parts
 from pullback.tracer.ops import creation
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import indexing as ix
@@ -67,6 +67,7 @@ class Lowering:
         """Inputs of a loop's body, and the values outside that they are, or are rows of."""
         self.rows: dict[Node, int] = {}
         """Histories of which so many rows are read after their loop."""
+        self._parts: dict[Node, Parts] = {}
         self._known: dict[tuple[Node, Indices], Expression] = {}
         self._rotated: dict[tuple[Index, Symbol, int], Index] = {}
         self._turned_by: dict[Index, tuple[Index, Symbol, int]] = {}
@@ -118,9 +119,15 @@ class Lowering:
         """Where a window begins, as index arithmetic."""
         return tuple(affine(self.element(start, ())) for start in starts)
 
+    def parts(self, node: Node) -> Parts:
+        """What a value is put together from, which is asked for at each of its places."""
+        if node not in self._parts:
+            self._parts[node] = node.parts
+        return self._parts[node]
+
     def starts(self, node: Node) -> tuple[Index, ...]:
         """Where the first part that an operator writes begins: its declaration says it, or operands."""
-        part = node.parts.parts[0]
+        part = self.parts(node).parts[0]
         if part.starts:
             return tuple(map(number, part.starts))
         return self.places(node.operands[part.operand + 1 :][: node.spec.ndim])
@@ -285,7 +292,7 @@ def _within(
 
 def _placed(lowering: Lowering, node: Node, indices: Indices) -> Expression:
     """The element of the first part that the indices are in, or of what is around the parts."""
-    found = node.parts
+    found = lowering.parts(node)
 
     def from_part(position: int, starts: tuple[Index, ...]) -> Expression:
         if position == len(found.parts):

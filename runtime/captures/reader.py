@@ -9,11 +9,18 @@ it, and is the `read` of that one: so programs serve all functions that are made
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 END = "  except (LookupError, AttributeError, TypeError, ValueError):  # a place is gone\n    return None"
 PLACE = "<what a compiled function reaches>"
 Read = Callable[[], tuple[Any, ...] | None]
+
+
+@lru_cache(maxsize=256)
+def _code(text: str) -> CodeType:
+    return compile(text, PLACE, "exec")
 
 
 class Reader:
@@ -100,7 +107,7 @@ class Reader:
                 ]
             )
             namespace = dict(self._constants)
-            exec(compile(text, PLACE, "exec"), namespace)
+            exec(_code(text), namespace)
             self._shared = namespace["bind"]
         bound = self._shared(*roots)
         if bound is None:
@@ -118,6 +125,6 @@ class Reader:
 
     def _with(self, bound: dict[str, Any]) -> Read:
         namespace = self._constants | bound
-        exec(compile(self.text(), PLACE, "exec"), namespace)
+        exec(_code(self.text()), namespace)
         read: Read = namespace["read"]
         return read

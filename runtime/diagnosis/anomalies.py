@@ -17,7 +17,7 @@ import numpy as np
 
 from ...tracer.errors import AnomalyError
 from ...tracer.graph import Graph, Node
-from .replay import Fault, Replay, Site
+from .replay import Fault, Replay, Site, Stopped
 
 Masks = list[np.ndarray]
 
@@ -48,10 +48,42 @@ def diagnose(
         states: of the streams that it draws from, before the call.
     """
     replay = Replay(graph.with_outputs(graph.outputs[wanted]), arrays, states)
-    faults, rest = replay.faults()
+    if are_finite(replay.plain):
+        raise AnomalyError(
+            f"{name}: a result is not finite, and computed value by value with NumPy it is: fused code adds "
+            "and rounds in another order, so that something overflows there. Scale the values, or compute in "
+            "float64."
+        )
+    _name_what_is_to_blame(name, replay, given)
+
+
+def diagnose_failure(
+    name: str, graph: Graph, arrays: Sequence[Any], given: Sequence[Node], states: Mapping[Any, Any]
+) -> None:
+    """Raise AnomalyError where the call has raised because of values that were not finite already.
+
+    Args:
+        as those of `diagnose`.
+    """
+    try:
+        Replay(graph, arrays, states)
+    except Stopped as stopped:
+        operands = stopped.site[0][0].operands
+        _name_what_is_to_blame(name, Replay(graph.with_outputs(operands), arrays, states), given)
+
+
+def _name_what_is_to_blame(name: str, replay: Replay, given: Sequence[Node]) -> None:
+    """Raise AnomalyError where outputs are not finite, if that was not written down."""
+    try:
+        faults, rest = replay.faults()
+    except Stopped as stopped:
+        raise AnomalyError(
+            f"{name}: a result is not finite. Which line is to blame is not known: what is called at "
+            f"{stopped.site[0][-1].origin.place} raises {stopped.__cause__!r} where all before is finite."
+        ) from None
     targets = [bad & ~other for bad, other in zip(_masks(replay.plain), _masks(rest))]
     if not any(one.any() for one in targets):
-        _name_input(name, graph, arrays, given)
+        _name_input(name, replay, given)
         return
     fault, position, before = _first_to_blame(replay, faults, targets)
     runs = _Runs(fault.site)
@@ -140,12 +172,14 @@ def _last_sound(count: int, suffers: Callable[[int], bool]) -> int:
     return sound
 
 
-def _name_input(name: str, graph: Graph, arrays: Sequence[Any], given: Sequence[Node]) -> None:
-    """Raise AnomalyError where the caller has given an inf."""
-    for node, array in zip(graph.inputs, arrays):
+def _name_input(name: str, replay: Replay, given: Sequence[Node]) -> None:
+    """Raise AnomalyError where the caller has given an inf that an output shows."""
+    if are_finite(replay.plain):
+        return
+    for node, array in zip(replay.graph.inputs, replay.arrays):
         mask = _masks([array])[0]
         if node in given and mask.any():
-            raise _anomaly(name, ((node,), ()), int(np.flatnonzero(mask)[0]), np.asarray(array), (), None)
+            raise _anomaly(name, ((node,), ()), int(np.flatnonzero(mask)[0]), array, (), None)
 
 
 # --- words ------------------------------------------------------------------------------------------------
@@ -201,8 +235,10 @@ def _shown(node: Node, index: tuple[int, ...], operands: Sequence[Any]) -> dict[
     for place, (operand, value) in enumerate(zip(node.operands, operands)):
         if not isinstance(value, np.ndarray):
             continue
-        label = operand.name or operand.operator.noun
-        label = f"{label} ({node.operator.operand_name(place)})" if label in shown else label
+        wanted = node.operator.operand_name(place)
+        label = operand.name or (wanted if operand.is_input else operand.operator.noun)
+        label = "constant" if operand.is_constant else label
+        label = f"{label} ({wanted})" if label in shown else label
         if node.operator.family == "elementwise":
             at = tuple(one if size > 1 else 0 for one, size in zip(index, value.shape))
             text = f"{label}[{', '.join(map(str, at))}]" if at else label

@@ -18,7 +18,7 @@ from ...tracer.draw_order import NOTHING
 from ...tracer.graph import Graph, Node
 from ...tracer.loop import LoopNode, is_loop
 from ...tracer.ops.control import ALL, ruled, run_body
-from ...tracer.ops.foreign import draw
+from ...tracer.ops.foreign import draw, foreign
 from ...tracer.quiet import Quiet
 
 Site = tuple[tuple[Node, ...], tuple[int, ...]]
@@ -43,6 +43,14 @@ class Fault:
         return self.site[0][-1]
 
 
+class Stopped(Exception):
+    """What a site calls has raised."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__()
+        self.site = site
+
+
 Treatment = Callable[[Site, Any, Sequence[Any]], Any]
 """From a site, its value and its operands to the value that is used."""
 Repairs = Mapping[Site, np.ndarray]
@@ -60,21 +68,26 @@ class Replay:
         graph: as it was traced: nothing needs to have a form in code.
         arrays: its inputs.
         states: of the streams that it draws from, as they were before the call.
+
+    Raises:
+        Stopped: something in it raises.
     """
 
     def __init__(self, graph: Graph, arrays: Sequence[Any], states: Mapping[Any, Any]) -> None:
-        self._graph = graph
-        self._arrays = [np.asarray(one) for one in arrays]
+        self.graph = graph
+        self.arrays = [np.asarray(one) for one in arrays]
         self._trips: dict[Site, int] = {}
         self._drawn: dict[Site, Any] = {}
         self._treat: Treatment = _unchanged
         after = [(stream, stream.get_state()) for stream in states]
         for stream, state in states.items():
             stream.set_state(state)
-        self.plain = self._run(_unchanged)
-        """The outputs as they are."""
-        for stream, state in after:
-            stream.set_state(state)
+        try:
+            self.plain = self._run(_unchanged)
+            """The outputs as they are."""
+        finally:
+            for stream, state in after:
+                stream.set_state(state)
 
     def faults(self) -> tuple[list[Fault], tuple[Any, ...]]:
         """All faults in the order in which they arise, each repaired at once, and the outputs that remain."""
@@ -107,9 +120,9 @@ class Replay:
 
     def _run(self, treat: Treatment) -> tuple[Any, ...]:
         self._treat = treat
-        inputs = self._graph.inputs
-        given = [treat(((node,), ()), value, ()) for node, value in zip(inputs, self._arrays)]
-        return _quiet.run(self._outputs, self._graph, given, ((), ()))
+        inputs = self.graph.inputs
+        given = [treat(((node,), ()), value, ()) for node, value in zip(inputs, self.arrays)]
+        return _quiet.run(self._outputs, self.graph, given, ((), ()))
 
     def _outputs(self, graph: Graph, values: Sequence[Any], around: Site) -> tuple[Any, ...]:
         known: dict[Node, Any] = dict(zip(graph.inputs, values, strict=True))
@@ -118,7 +131,13 @@ class Replay:
             if node not in known:
                 site = (*nodes, node), steps
                 operands = [known[operand] for operand in node.operands]
-                known[node] = self._treat(site, self._value(site, operands), operands)
+                try:
+                    value = self._value(site, operands)
+                except Stopped:
+                    raise
+                except Exception as error:
+                    raise Stopped(site) from error
+                known[node] = self._treat(site, value, operands)
         return tuple(known[output] for output in graph.outputs)
 
     def _value(self, site: Site, operands: Sequence[Any]) -> Any:
@@ -131,7 +150,7 @@ class Replay:
             if node.attributes["function"].stream is None:  # called for its effect, once
                 return NOTHING
             if site not in self._drawn:
-                self._drawn[site] = np.asarray(node.attributes["function"](*operands))
+                self._drawn[site] = foreign.evaluate(*operands, **node.attributes)
             return self._drawn[site]
         return np.asarray(node.operator.evaluate(*operands, **node.attributes))
 
@@ -140,15 +159,16 @@ class Replay:
         nodes, steps = site
         made = LoopNode(nodes[-1])
         attributes = dict(made.node.attributes)
+        count = made.length if made.trips is None else int(operands[-1])
         if made.is_dynamic and site in self._trips:
-            attributes.update(trips=ALL, length=self._trips[site])
+            count = self._trips[site]
+            attributes.update(trips=ALL, length=count)
             operands = operands[: len(made.body.inputs)]
         numbers = itertools.count()
-        last = self._trips.get(site, made.length if made.trips is None else int(operands[-1])) - 1
 
         def step(body: Graph, values: Sequence[Any]) -> tuple[Any, ...]:
             number = next(numbers)
-            place = last - number if made.backwards else number
+            place = count - 1 - number if made.backwards else number
             return self._outputs(body, [*map(np.asarray, values)], (nodes, (*steps, place)))
 
         results = run_body(*operands, **attributes, run=step)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..diagnosis.anomalies import are_finite, diagnose
+from ..diagnosis.anomalies import are_finite, diagnose, diagnose_failure
+from ..tracing.guards import Deviated
 from ..tracing.signature import Call
 from .dispatcher import Dispatcher
 from .paths import Paths
@@ -33,7 +34,14 @@ class WatchedVariant(Variant):
 
         def run_watched(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
             states = {one: one.get_state() for one in streams}
-            produced = run(arrays)
+            try:
+                produced = run(arrays)
+            except Deviated:
+                raise
+            except Exception:
+                graph = roll(traced.graph).graph
+                diagnose_failure(traced.name, graph, arrays, graph.inputs[: traced.given], states)
+                raise
             if not are_finite(produced[results]):
                 graph = roll(traced.graph).graph
                 diagnose(traced.name, graph, arrays, results, graph.inputs[: traced.given], states)

@@ -15,6 +15,7 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops.reduction import highest, lowest
 from ...tracer.spec import CONTINUOUS
 from ..tape.apply import apply
+from ..tape.direct import direct
 from ..values.dtypes import promote_dtypes
 from ..values.tensor import Tensor
 from .common import (
@@ -209,6 +210,8 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
         >>> pow(tensor([1.0, 2.0, 3.0]), 2)
         tensor([1., 4., 9.])
     """
+    if (short := pow_directly(input, exponent)) is not NotImplemented:
+        return short
     if not is_scalar(exponent):
         return _pow_tensor(input, exponent)
     base, power = promoted("pow", tensor(input, "pow"), exponent)
@@ -222,6 +225,17 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
     if power == 2:
         return apply(e.square, base, grad_name="PowBackward0")
     return apply(e.power_constant, base, exponent=power, grad_name="PowBackward0")
+
+
+_squared = direct(e.square, grad_name="PowBackward0")
+_powered = direct(e.power_constant, grad_name="PowBackward0")
+
+
+def pow_directly(input: Any, exponent: Any) -> Any:
+    """A power with a constant exponent by its short way; else NotImplemented."""
+    if type(exponent) is not float and type(exponent) is not int:
+        return NotImplemented
+    return _squared(input) if exponent == 2 else _powered(input, exponent=float(exponent))
 
 
 def _pow_tensor(input: Operand, exponent: Any) -> Tensor:

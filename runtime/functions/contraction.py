@@ -6,6 +6,7 @@ All are the one operator `contract`, told by the indices of its two operands and
 from __future__ import annotations
 
 import string
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ...tracer.ops import reduction as r
 from ...tracer.ops.contraction import contract, contraction_title
 from ...tracer.spec import CONTINUOUS, INT64
 from ..tape.apply import apply
+from ..tape.direct import direct
 from ..values.tensor import Tensor
 from .common import (
     Scalar,
@@ -41,6 +43,14 @@ __all__ = [
 ]  # fmt: skip
 
 LETTERS = string.ascii_lowercase
+_PRODUCTS = {
+    (1, 1): "b,b->", (1, 2): "b,bc->c", (2, 1): "ab,b->a", (2, 2): "ab,bc->ac",
+}  # fmt: skip
+"""By the ranks of the operands the products of vectors and matrices."""
+_DIRECT = {
+    ranks: partial(direct(contract, grad_name=f"{contraction_title(one)}Backward0"), subscripts=one)
+    for ranks, one in _PRODUCTS.items()
+}
 
 
 def contracted(a: Tensor, b: Tensor, subscripts: str, grad_name: str | None = None) -> Tensor:
@@ -99,8 +109,21 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         >>> matmul(tensor([[1.0, 2.0]]), tensor([[3.0], [4.0]]))
         tensor([[11.]])
     """
+    if (short := matmul_directly(input, other)) is not NotImplemented:
+        return short
     a, b = _pair(input, other, "matmul", ("tensor1", "tensor2"))
     return product(a, b)
+
+
+def matmul_directly(input: Any, other: Any) -> Any:
+    """The product of vectors or matrices by its short way; NotImplemented for all others."""
+    short = _DIRECT.get((_rank(input), _rank(other)))
+    return NotImplemented if short is None else short(input, other)
+
+
+def _rank(x: Any) -> int:
+    value = x._value if isinstance(x, Tensor) else x
+    return value.ndim if type(value) is np.ndarray else -1
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
@@ -108,8 +131,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
     _require_matmul(a, b)
     rank_a, rank_b = a.ndim, b.ndim
     if rank_a <= 2 and rank_b <= 2:
-        left, right = ("ab" if rank_a == 2 else "b"), ("bc" if rank_b == 2 else "b")
-        return contracted(a, b, f"{left},{right}->{left[:-1]}{right[1:]}")
+        return contracted(a, b, _PRODUCTS[rank_a, rank_b])
     return _batched(a, b)
 
 

@@ -151,11 +151,31 @@ def require_elements(x: Tensor, dims: Sequence[int], function: str) -> None:
             )
 
 
+def reduced_directly(operator: Operator) -> Function:
+    """The short way of a reduction over all dimensions or one; what it is not for is NotImplemented."""
+    of_all = direct(operator, grad_name=f"{operator.grad_fn}{grad_suffix(None)}")
+    of_one = direct(operator, grad_name=f"{operator.grad_fn}{grad_suffix(0)}")
+
+    def function(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        if not isinstance(x, Tensor):
+            return NotImplemented
+        rank = len(x._value.shape)
+        if axis is None:
+            return of_all(x, dims=tuple(range(rank)), keepdim=bool(keepdims))
+        if type(axis) is int and -rank <= axis < rank:
+            return of_one(x, dims=(axis % rank,), keepdim=bool(keepdims))
+        return NotImplemented
+
+    return function
+
+
 def _accumulation(operator: Operator) -> Function:
     """Integers and bools are accumulated in int64, unless `dtype` says otherwise."""
-    name = operator.public_name
+    name, short = operator.public_name, reduced_directly(operator)
 
     def function(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+        if dtype is None and (result := short(input, dim, keepdim)) is not NotImplemented:
+            return result
         x = accumulated(tensor(input, name), dtype)
         dims = all_dims(dim, x.ndim, name)
         grad_name = operator.grad_fn + grad_suffix(dim)

@@ -93,6 +93,8 @@ def stack(tensors: Iterable[Tensor], dim: int = 0) -> Tensor:
         tensor([[1, 2],
                 [3, 4]])
     """
+    if (short := stack_directly(tensors, dim)) is not NotImplemented:
+        return short
     values = _of_one_dtype(_tensors(tensors, "stack"))
     shape = tuple(values[0]._value.shape)
     for position, one in enumerate(values):
@@ -104,6 +106,21 @@ def stack(tensors: Iterable[Tensor], dim: int = 0) -> Tensor:
             )
     dim = one_dim(dim, len(shape) + 1, "stack")
     return apply(c.stack, *values, dim=dim, grad_name="StackBackward0")
+
+
+def stack_directly(tensors: Any, axis: Any = 0) -> Any:
+    """A list of tensors of one dtype and one shape stacked; NotImplemented for what takes a closer look."""
+    if type(tensors) not in (list, tuple) or not tensors or type(axis) is not int:
+        return NotImplemented
+    values = [one._value for one in tensors if isinstance(one, Tensor)]
+    if len(values) < len(tensors):
+        return NotImplemented
+    shape, dtype = values[0].shape, values[0].dtype
+    rank = len(shape) + 1
+    is_same = all(one.dtype == dtype and one.shape == shape for one in values)
+    if not is_same or not -rank <= axis < rank:
+        return NotImplemented
+    return apply(c.stack, *tensors, dim=axis % rank, grad_name="StackBackward0")
 
 
 def hstack(tensors: Iterable[Tensor]) -> Tensor:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from ...tracer.ops.elementwise import negative
+from ..tape.direct import direct
 from ..values.foreign import unboxed
 from ..values.tensor import Tensor
 from . import (
@@ -82,7 +84,7 @@ COMPARISONS = {
     "ge": declared.ge,
 }  # fmt: skip
 UNARY = {
-    "neg": elementwise.neg, "pos": elementwise.positive, "abs": declared.abs,
+    "neg": direct(negative, elementwise.neg), "pos": elementwise.positive, "abs": declared.abs,
     "invert": elementwise.bitwise_not,
 }  # fmt: skip
 

@@ -34,7 +34,7 @@ from .common import (
     torch_name,
     truth,
 )  # fmt: skip
-from .conventions import grad_suffix, position_of, require_elements
+from .conventions import grad_suffix, position_of, reduced_directly, require_elements
 from .declared import amax, amin, sum
 from .joining import cat
 from .movement import moved_to_end, reshape_to
@@ -103,6 +103,8 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
         tensor([[1.5000],
                 [3.5000]])
     """
+    if dtype is None and (short := mean_directly(input, dim, keepdim)) is not NotImplemented:
+        return short
     x = tensor(input, "mean")
     if dtype is not None:
         x = as_dtype(x, numpy_dtype(dtype))
@@ -113,6 +115,9 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
             f"dtype. Got: {torch_name(x)}. Convert it first, e.g. with .float(), or pass dtype=.",
         )
     return _mean(x, dim, keepdim)
+
+
+mean_directly = reduced_directly(c.mean)
 
 
 def _mean(x: Tensor, dim: Dims, keepdim: bool) -> Tensor:

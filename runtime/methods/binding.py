@@ -5,6 +5,7 @@ Importing this module completes the class.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from ...tracer.operator import Operator
 from ...tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
 from ...tracer.spec import CONTINUOUS
 from ..autograd import autograd
-from ..functions import METHODS, PUBLIC, assignment, complex_numbers, movement
+from ..functions import METHODS, PUBLIC, arithmetic, assignment, complex_numbers, contraction, movement
 from ..functions.common import array_dtype, is_operand
 from ..functions.conventions import OFFERED
 from ..functions.methods import BINARY
@@ -304,11 +305,26 @@ def _bind_arithmetic(general: dict[str, Callable[..., Any]], kind: type[Tensor])
         name = f"{title}Backward0"
         computed = _arithmetic(operator, name, general[f"__{method}__"])
         _bind(f"__{method}__", direct(operator, computed, name), kind)
-        if method != "sub":  # PyTorch calls it RsubBackward1
+        if method != "sub":
             reflected = _reflected(operator, name, general[f"__r{method}__"])
             _bind(f"__r{method}__", direct(operator, reflected, name, reflected=True), kind)
     name = "DivBackward0"
     _bind("__truediv__", direct(divide, _arithmetic(divide, name, general["__truediv__"]), name), kind)
+    for method, operator, name in (("rsub", subtract, "RsubBackward1"), ("rtruediv", divide, "MulBackward0")):
+        _bind(f"__{method}__", direct(operator, general[f"__{method}__"], name, reflected=True), kind)
+    _bind("__pow__", _first(arithmetic.pow_directly, general["__pow__"]), kind)
+    _bind("__matmul__", _first(contraction.matmul_directly, general["__matmul__"]), kind)
+
+
+def _first(short: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
+    """The short way of an operator, and where there is none the general one."""
+
+    @functools.wraps(general)
+    def method(self: Tensor, other: Any) -> Any:
+        result = short(self, other)
+        return general(self, other) if result is NotImplemented else result
+
+    return method
 
 
 def _bind_in_place() -> None:

@@ -66,6 +66,8 @@ def _arrays(account: Account, y: int) -> Iterator[str]:
     first = NAMES + BARS + 90
     column = (WIDTH - first) / max(1, len(account.functions))
     has_lives = len(account.functions) > 1
+    if has_lives:
+        yield _text(NAMES + BARS + 6, y, "in function", "pb-faint")
     for place, function in enumerate(account.functions if has_lives else ()):
         yield _text(round(first + place * column), y, f"{place + 1}", "pb-faint", title=function.name)
     for place, array in enumerate(account.arrays):

@@ -25,8 +25,13 @@ from ...tracer.trace import current_trace, innermost
 from ..autograd.foreign_calls import call_python, outside_of_traces, sample_of
 from ..bytecode.library_calls import inside_of_library, public_name
 from ..functions import PUBLIC, offered
+from ..functions.arithmetic import pow_directly
 from ..functions.assignment import copy_
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
+from ..functions.contraction import matmul_directly
+from ..functions.conventions import reduced_directly
+from ..functions.joining import stack_directly
+from ..functions.reduction import mean_directly
 from ..tape.apply import apart_from, apply, standing_for, wrap
 from ..tape.direct import direct
 from ..tensors.conversion import tensor_of
@@ -58,12 +63,33 @@ UFUNCS = {
 } | {name: PUBLIC[public] for name, public in _COMPOSED.items()}
 """By the names of NumPy's and SciPy's ufuncs the functions that do the same: of operators, which say so, and
 some that are made of several operators."""
-DIRECT = {
-    one.evaluate: direct(one)
+def _is_same_ufunc(real: Any, operator: Operator) -> bool:
+    """Whether a function of NumPy's does what the operator does, in every dtype."""
+    is_named_so = getattr(real, "__name__", "") == operator.name
+    return isinstance(real, np.ufunc) and (real is operator.evaluate or is_named_so)
+
+
+DIRECT: dict[str, Callable[..., Any]] = {
+    name: direct(one)
     for one in operators("elementwise")
-    if isinstance(one.evaluate, np.ufunc) and one is not power  # by a number: an operator of its own
+    if one is not power
+    for name in (*one.numpy, *one.scipy)
+    if name in one.scipy or _is_same_ufunc(getattr(np, name), one)
+} | {"power": pow_directly, "matmul": matmul_directly}
+"""By the names of NumPy's and SciPy's ufuncs that are operators, what they do on floating arrays of one
+dtype, where nothing is converted."""
+DIRECT_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    **{
+        getattr(np, name): reduced_directly(one)
+        for one in operators("reduction")
+        if one.arguments in ("accumulated", "extreme")
+        for name in one.numpy
+    },
+    np.mean: mean_directly,
+    np.dot: matmul_directly,
+    np.stack: stack_directly,
 }
-"""What NumPy's ufuncs that are operators do on floating arrays of one dtype, where nothing is converted."""
+"""The same for functions of one or two arguments, or of an axis and `keepdims`."""
 NUMBERS = (bool, int, float, complex)
 HARMLESS = 0.5
 """A number at which every function but arccosh has a derivative."""
@@ -94,7 +120,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
         tensor([2., 3.], dtype=torch.float64)
     """
     if method == "__call__" and not options:
-        short = DIRECT.get(ufunc)
+        short = DIRECT.get(ufunc.__name__)
         if short is not None and (result := short(*inputs)) is not NotImplemented:
             return result
     if not all(map(_is_operand, inputs)):
@@ -321,6 +347,11 @@ def array_function(
         return NotImplemented
     if calls_from_scipy(sys._getframe(1)) and (plain := without_tensors([*arguments], keywords)):
         return function(*plain[0], **plain[1])
+    short = DIRECT_FUNCTIONS.get(function)
+    if short is not None and len(arguments) <= 2 and keywords.keys() <= {"axis", "keepdims"}:
+        result = short(*arguments, **keywords)
+        if result is not NotImplemented:
+            return result
     implementation = FUNCTIONS.get(function)
     if implementation is None:
         unknown(public_name(function))

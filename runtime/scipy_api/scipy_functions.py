@@ -26,6 +26,7 @@ from .convolutions import CONVOLUTIONS
 from .descriptive import DESCRIPTIVE
 from .filters import FILTERS
 from .interpolation import FUNCTIONS as INTERPOLATION
+from .riccati import OF_CONTROL
 from .scipy_linalg import OF_MATRICES
 
 # --- scipy.special ------------------------------------------------------------------------------------------
@@ -172,7 +173,7 @@ SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
         "spherical_yn": _spherical("spherical_yn", "yv", -1.0),
         "spherical_in": _spherical("spherical_in", "iv", 1.0),
     },
-    "scipy.linalg": OF_MATRICES,
+    "scipy.linalg": OF_MATRICES | OF_CONTROL,
     "scipy.fft": OF_SCIPY,
     "scipy.interpolate": INTERPOLATION,
     "scipy.stats": DESCRIPTIVE,

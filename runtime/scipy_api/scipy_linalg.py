@@ -14,7 +14,17 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ...tracer.ops import matrix_equations as equations
 from ...tracer.ops.lazy import scipy_linalg
-from ..functions import PUBLIC, declared, decompositions, elimination, grids, joining, least_squares, linalg
+from ..functions import (
+    PUBLIC,
+    declared,
+    decompositions,
+    elimination,
+    grids,
+    joining,
+    least_squares,
+    linalg,
+    parts,
+)
 from ..functions.common import INTEGERS, array_dtype, as_dtype, conjugate, fail, filled
 from ..functions.contraction import matmul
 from ..numpy_api.protocols import FUNCTIONS
@@ -393,6 +403,43 @@ def circulant(c: Any) -> Tensor:
     return column[(places[:, None] - places) % max(len(places), 1)]
 
 
+def companion(a: Any) -> Tensor:
+    """The matrix whose eigenvalues are the zeros of the polynomial with these coefficients."""
+    coefficients = averaged(_vector(a, "companion"))
+    size = coefficients.shape[0] - 1
+    below = tensor_of(np.eye(size - 1, size, dtype=array_dtype(coefficients)))
+    return joining.cat([(-coefficients[1:] / coefficients[0])[None], below], 0)
+
+
+def fiedler(a: Any) -> Tensor:
+    """The distances between the elements."""
+    elements = _vector(a, "fiedler")
+    return PUBLIC["abs"](elements[:, None] - elements)
+
+
+def solve_toeplitz(c_or_cr: Any, b: Any) -> Tensor:
+    """The x with t x = b, for the matrix of constant diagonals t."""
+    column, row = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
+    matrix, sides = floats(toeplitz(column, row), b)
+    return linalg.solved(matrix, sides, sides.ndim == 1)
+
+
+def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False, select: str = "a", **options: Any) -> Any:
+    """Eigenvalues, and eigenvectors, of a symmetric matrix with this diagonal and those beside it."""
+    if select not in ("a", "all"):
+        _refuse("eigh_tridiagonal", select=select, **options)
+    middle, beside = floats(d, e)
+    values, vectors = decompositions.eigh(parts.diag(middle) + parts.diag(beside, -1) + parts.diag(beside, 1))
+    return values if eigvals_only else (values, vectors)
+
+
+def orthogonal_procrustes(A: Any, B: Any) -> tuple[Tensor, Tensor]:
+    """The orthogonal r for which a r is nearest to b, and the sum of the singular values of a' b."""
+    x, y = floats(A, B)
+    left, values, right = decompositions.linalg_svd(matmul(y.mH, x).mH, False)
+    return matmul(left, right), declared.sum(values)
+
+
 def khatri_rao(a: Any, b: Any) -> Tensor:
     """The Kronecker products of the columns of two matrices."""
     x, y = promoted([a, b])
@@ -414,7 +461,8 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
 
 _WRITTEN_OUT: tuple[Callable[..., Any], ...] = (
     cho_solve, cholesky, circulant, coshm, eig, eigh, expm, expm_frechet, fractional_matrix_power, hankel,
-    inv, khatri_rao, logm, lstsq, lu, lu_factor, lu_solve, norm, pinv, pinvh, polar, qr, sinhm, solve,
+    companion, eigh_tridiagonal, fiedler, inv, khatri_rao, logm, orthogonal_procrustes, solve_toeplitz,
+    lstsq, lu, lu_factor, lu_solve, norm, pinv, pinvh, polar, qr, sinhm, solve,
     solve_banded, solve_continuous_lyapunov, solve_discrete_lyapunov, solve_sylvester, solve_triangular,
     solveh_banded, sqrtm, svd, tanm, toeplitz,
 )  # fmt: skip

@@ -22,7 +22,7 @@ from ..functions.stopping import stop_gradient
 from ..functions.structures import structured
 from ..tape.apply import of_kind, standing_for
 from ..tensors.creation import arange
-from ..values.modes import no_grad
+from ..values.modes import is_recording, no_grad
 from ..values.tensor import Tensor
 from ..values.value_kinds import Auxiliary, NumpyScalar, plain
 from .requirements import Failure, require
@@ -169,6 +169,8 @@ def _adaptive(
     error = errors.sum()
     holds = error <= _allowed(values.sum(), epsabs, epsrel)
     one = require(error * 0.0 + 1.0, holds, DIVERGES, count, error, values.sum())
+    if not is_recording():  # as inside of an outer integral's search for intervals
+        return values.sum() * one, error
     whole = where(end != start, end - start, 1.0)
     place = (lefts - start) / whole
     width = (rights - lefts) / whole
@@ -203,8 +205,14 @@ def _intervals(
         worst, is_first = errors.argmax(), count < 1
         left, right = lefts[worst], rights[worst]
         middle = where(is_first, right, 0.5 * (left + right))
-        ends = stack([left, where(is_first, left, middle)]), stack([middle, right])
-        _, (found, error) = scan(lambda _, one: (None, _by_kronrod(func, *one)), None, ends)
+        lows, highs, sides = stack([left, middle]), stack([middle, right]), arange(2)
+
+        def measured(i: Any, known: Any) -> Any:
+            new = _by_kronrod(func, lows[i], highs[i])
+            return tuple(where(sides == i, one, other) for one, other in zip(new, known))
+
+        nothing = 0.0 * lows
+        found, error = fori_loop(0, where(is_first, 1, 2), measured, (nothing, nothing))
         is_worst, is_new = places == worst, (places == count) & (count > 0)
         return (
             where(is_new, middle, lefts),

@@ -16,7 +16,7 @@ from ...tracer.operator import Operator
 from ...tracer.quiet import Quiet
 from ...tracer.trace import innermost
 from ..values.modes import is_recording
-from ..values.nodes import OperatorNode, Plan, observers
+from ..values.nodes import OperatorNode, Plan, observers, specs_of
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, TorchTensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor
@@ -25,7 +25,6 @@ ndarray = np.ndarray
 Function = Callable[..., Any]
 EXACT = 2**53
 """Integers below are floats without loss."""
-NO_ATTRIBUTES: dict[str, Any] = {}
 _NUMPY = (NumpyTensor, NumpyScalar)
 _KINDS = {TorchTensor: TorchTensor} | dict.fromkeys(_NUMPY, NumpyTensor)
 """Of one operand's kind that of an array which is the result."""
@@ -54,7 +53,7 @@ class _Plans(dict[int, Plan]):
         return plan
 
 
-def unsupported(*operands: Any) -> Any:
+def unsupported(*operands: Any, **attributes: Any) -> Any:
     return NotImplemented
 
 
@@ -63,10 +62,11 @@ def direct(
 ) -> Function:
     """The function of an operator on one or two operands, with its short way; `general` does all else.
 
-    A `reflected` one takes the second operand first, as `x.__rmul__(2.0)`.
+    It takes the operator's attributes by name. A `reflected` one takes the second operand first, as
+    `x.__rmul__(2.0)`. Operators of other numbers of operands, and views, have no short way.
     """
     make = {1: _of_one, 2: _of_two}.get(len(operator.operands))
-    if make is None or operator.variadic:
+    if make is None or operator.variadic or operator.movement.is_view:
         return general
     plans = _Plans(operator, len(operator.operands), grad_name)
     if not reflected:
@@ -84,20 +84,20 @@ def direct(
 def _of_one(operator: Operator, general: Function, plans: _Plans) -> Function:
     evaluate, has_rule = operator.evaluate, operator.rule_for(0) is not None
 
-    def function(input: Any) -> Any:
+    def function(input: Any, **attributes: Any) -> Any:
         kind = _KINDS.get(type(input))
         if kind is None or innermost() is not None:
-            return general(input)
+            return general(input, **attributes)
         view = input._view
         if view is not None and view.seen != input._cell[0]:
             input.refresh()
         value = input._value
         if type(value) is not ndarray or value.dtype.kind != "f":
-            return general(input)
+            return general(input, **attributes)
         try:
-            result = _quiet.run(evaluate, value)
+            result = _quiet.run(evaluate, value, **attributes)
         except Exception:  # which the general way explains
-            return general(input)
+            return general(input, **attributes)
         if type(result) is not ndarray:
             result = np.asarray(result)
         if kind is NumpyTensor and not result.ndim:
@@ -112,8 +112,12 @@ def _of_one(operator: Operator, general: Function, plans: _Plans) -> Function:
             tensor._requires_grad = False
             return tensor
         plan = plans[1]
-        node = plan.node_class(plan, NO_ATTRIBUTES, ((input._grad_fn or input, input._output_nr),))
+        node = plan.node_class(plan, attributes, ((input._grad_fn or input, input._output_nr),))
         versions = []
+        if plan.may_broadcast:
+            node.shapes = (value.shape,)
+        if plan.saves_specs:
+            node.specs = specs_of((value,), result)
         if plan.saves:
             node.operands = [value]
             cell = input._cell
@@ -134,10 +138,10 @@ def _of_two(operator: Operator, general: Function, plans: _Plans) -> Function:
     evaluate = operator.evaluate
     with_rule = sum(1 << position for position in range(2) if operator.rule_for(position))
 
-    def function(input: Any, other: Any) -> Any:
+    def function(input: Any, other: Any, **attributes: Any) -> Any:
         case = _PAIRS.get((type(input), type(other)))
         if case is None or innermost() is not None:
-            return general(input, other)
+            return general(input, other, **attributes)
         kind, first, second = case
         a, b, mask = input, other, 0
         if first:
@@ -156,18 +160,18 @@ def _of_two(operator: Operator, general: Function, plans: _Plans) -> Function:
                 mask |= 2
         if first and second:
             if type(a) is not ndarray or type(b) is not ndarray:
-                return general(input, other)
+                return general(input, other, **attributes)
             is_float = a.dtype.kind == "f" and (a.dtype is b.dtype or a.dtype == b.dtype)
         elif first:
             b, is_float = _beside(a, b)
         else:
             a, is_float = _beside(b, a)
         if not is_float:
-            return general(input, other)
+            return general(input, other, **attributes)
         try:
-            result = _quiet.run(evaluate, a, b)
+            result = _quiet.run(evaluate, a, b, **attributes)
         except Exception:  # which the general way explains
-            return general(input, other)
+            return general(input, other, **attributes)
         if type(result) is not ndarray:
             result = np.asarray(result)
         if kind is NumpyTensor and not result.ndim:
@@ -187,7 +191,7 @@ def _of_two(operator: Operator, general: Function, plans: _Plans) -> Function:
             (input._grad_fn or input, input._output_nr) if mask & 1 else None,
             (other._grad_fn or other, other._output_nr) if mask & 2 else None,
         )
-        node = plan.node_class(plan, NO_ATTRIBUTES, edges)
+        node = plan.node_class(plan, attributes, edges)
         if type(a) is ndarray and type(b) is ndarray and a.shape != b.shape:
             node.shapes = [(a, b)[position].shape for position in plan.positions]
         versions = []

@@ -56,13 +56,12 @@ def check_gradients(
     __tracebackhide__ = True
     if order not in (1, 2):
         raise ArgumentError(f"check_gradients: order may be 1 or 2, found {order!r}.")
-    checked, labels = _of_leaves(function, args)
-    value = _Floating(function(*args), "value")
-    random = np.random.default_rng(seed)
+    checked, given = _of_leaves(function, args)
+    point = Leaves(given.leaves, given.labels)
+    value = _Floating(function(*given.with_leaves(point.copies())), "value")
     results = Leaves(value.leaves, value.labels)
-    cotangent = _weights(results, random)
-    point = Leaves(labels.leaves, labels.labels)
-    first = _Derivative(checked, point, results, cotangent, (atol, rtol), random)
+    random = np.random.default_rng(seed)
+    first = _Derivative(checked, point, results, _weights(results, random), (atol, rtol), random)
     for derivative in [first] if order == 1 else [first, first.of_gradient()]:
         if message := derivative.disagreement():
             raise GradientError(f"gradcheck of {function_name(function)}: {message}")
@@ -91,6 +90,10 @@ class Leaves:
         sizes = [array.size * array.itemsize // 8 for array in self.arrays]
         self.ends = np.cumsum(sizes, dtype=int)
         self.size = sum(sizes)
+
+    def copies(self) -> list[Any]:
+        """The leaves, in memory of their own."""
+        return self.leaves(self.vector(self.examples))
 
     @staticmethod
     def vector(leaves: Sequence[Any]) -> np.ndarray:
@@ -162,6 +165,7 @@ def _of_leaves(function: Function, args: tuple[Any, ...]) -> tuple[Function, _Fl
     def of_leaves(*leaves: Any) -> list[Any]:
         return _Floating(function(*point.with_leaves(leaves)), "value").leaves
 
+    of_leaves.__name__ = function_name(function)  # as errors call it
     return of_leaves, point
 
 
@@ -225,7 +229,7 @@ class _Derivative:
             f"{len(wrong)} of {self.point.size} entries differ from differences:",
             *shown,
             *([f"  and {more} more"] if more else []),
-            blamed(self.function, self.point.leaves(self._start)),
+            blamed(self.function, self.point.copies()),
         ]
         return "\n".join(lines)
 
@@ -235,7 +239,7 @@ class _Derivative:
 
     def _pulled(self, cotangent: np.ndarray) -> np.ndarray:
         """The gradient of the results times a cotangent."""
-        _, pull = vjp(self.function, *self.point.leaves(self._start))
+        _, pull = vjp(self.function, *self.point.copies())
         return self.point.vector(pull(self.results.leaves(cotangent)))
 
     def _slopes(self, direction: np.ndarray, width: float = STEP) -> np.ndarray:

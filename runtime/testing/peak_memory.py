@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +26,8 @@ class Peak:
 @contextmanager
 def watched() -> Iterator[Peak]:
     """Watch the memory of what happens inside."""
+    import tracemalloc  # not at start
+
     found, is_ours = Peak(), not tracemalloc.is_tracing()
     gc.collect()
     if is_ours:

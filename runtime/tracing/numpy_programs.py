@@ -18,6 +18,7 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -52,13 +53,14 @@ class NumpyProgram:
 
     def __init__(self, function: Function) -> None:
         self._function = function
-        self._given = _ContainerCopies()
+        self._given: _ContainerCopies | None = None
         self._copies: _Copies | None = None
 
     def run(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """The result of the function."""
         found = explored(self._function, arguments, keywords)
         if not found.is_fixed:
+            self._given = _ContainerCopies()
             self._function = self._with_stand_ins(self._function)
             arguments = [self._with_stand_ins(one) for one in arguments]
             keywords = {name: self._with_stand_ins(one) for name, one in keywords.items()}
@@ -69,17 +71,20 @@ class NumpyProgram:
             self._function = _rebuilt(self._function, self._copies.of(found.plain))
         if found.written is None or found.written:
             arguments, keywords = self._writable(found.written, arguments, keywords)
+        types = types_of_plain_call(found.namespaces) if found.namespaces else nullcontext()
         try:
-            with explaining_errors(), types_of_plain_call(found.namespaces):
+            with explaining_errors(), types:
                 return self._function(*arguments, **keywords)
         finally:
-            self._given.store()
+            if self._given is not None:
+                self._given.store()
             if self._copies is not None:
                 self._copies.store()
 
     def _with_stand_ins(self, value: Any) -> Any:
         """What is given to the program, with stand-ins for functions of NumPy and `math`."""
         if type(value) in CONTAINERS:
+            assert self._given is not None
             return self._given.of(value, self._with_stand_ins)
         return value if isinstance(value, ModuleType) else JOINED_ALONE.of(value, frozenset()) or value
 

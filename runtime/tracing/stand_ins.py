@@ -56,10 +56,10 @@ class StandIns:
             id(real): Called(real, function) if isinstance(function, FunctionType) else function
             for real, function in functions.items()
         }
-        self._modules: dict[int, tuple[frozenset[str], ModuleType]] = {}
+        self._modules: dict[int, tuple[frozenset[str], ModuleType | None]] = {}
         for module in reversed(MODULES):  # modules after those that have them
             own = {name: found for name, value in vars(module).items() if (found := self._part(value))}
-            self._modules[id(module)] = frozenset(own), _Changed(module, own)
+            self._modules[id(module)] = frozenset(own), _Changed(module, own) if own else None
 
     def _part(self, value: Any) -> Any:
         """What stands for a function or a module that is part of a module."""

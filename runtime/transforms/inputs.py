@@ -30,7 +30,7 @@ from ..tracing.numpy_programs import NumpyProgram
 from ..values.differentiated import differentiating
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from ..values.foreign import how_to_pass
-from ..values.modes import enable_grad, is_recording
+from ..values.modes import enable_grad, is_recording, recording
 from ..values.nodes import Edge, GradNode, have_own_backward, next_sequence, targets_behind
 from ..values.plain_arrays import require_plain_array
 from ..values.saved import keeping_saved_values
@@ -83,12 +83,15 @@ class Inputs:
         trace = innermost()
         if trace is not None:
             trace.differentiable = True
+        former = recording.set(True)
         try:
-            differentiated = differentiating(self.leaves, self._first_sequence)
-            with enable_grad(), keeping_saved_values(), differentiated:
+            with keeping_saved_values(), differentiating(self.leaves, self._first_sequence):
                 return NumpyProgram(function).run(self._args, self._kwargs)
         finally:
-            _closed.update((id(one), one) for one in self.leaves if id(one) in self._own)
+            recording.reset(former)
+            for one in self.leaves:
+                if id(one) in self._own:
+                    _closed[id(one)] = one
 
     def _replaced(self, value: Any, label: str) -> Any:
         leaves, structure = flat(value)
@@ -209,13 +212,13 @@ class Inputs:
         targets = [output.grad_fn or output for output in outputs if output.requires_grad]
         first = self._first_sequence
         self._behind = targets_behind(targets, first)
-        return self.recording and (
-            any(one.requires_grad for one in given)
-            or any(
-                target.sequence < first if isinstance(target, GradNode) else not self._is_own(target)
-                for target in self._behind
-            )
-        )
+        if not self.recording:
+            return False
+        for target in self._behind:
+            is_node = isinstance(target, GradNode)
+            if target.sequence < first if is_node else not self._is_own(target):
+                return True
+        return any(one.requires_grad for one in given)
 
     def results(self, gradients: Sequence[Tensor | None], keep: bool) -> list[Any]:
         """For each differentiated argument its gradient, with zeros for None, in the argument's structure."""

@@ -7,8 +7,7 @@ one in all threads: a function that is differentiated may give its work to other
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,20 +26,22 @@ class _Arguments:
 _under_way: list[_Arguments] = []
 
 
-@contextmanager
-def differentiating(arguments: Sequence[Any], since: int) -> Iterator[None]:
+class differentiating:
     """Inside, a function runs of which derivatives are taken.
 
     Args:
         arguments: the Tensors.
         since: a sequence number of the tape before the function began.
     """
-    own = _Arguments(tuple(one._grad_fn or one for one in arguments), since)
-    _under_way.append(own)
-    try:
-        yield
-    finally:
-        _under_way.remove(own)
+
+    def __init__(self, arguments: Sequence[Any], since: int) -> None:
+        self._own = _Arguments(tuple([one._grad_fn or one for one in arguments]), since)
+
+    def __enter__(self) -> None:
+        _under_way.append(self._own)
+
+    def __exit__(self, *error: object) -> None:
+        _under_way.remove(self._own)
 
 
 def are_any_differentiated() -> bool:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import dis
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
@@ -66,7 +65,7 @@ REMEDIES = {
     "_banded": "scipy.linalg.solveh_banded, which solves with the bands themselves, takes tensors",
     "scipy.linalg.": (
         "Of scipy.linalg, solve and its kin, cholesky, lu, qr, svd, eigh, eig, lstsq, pinv, expm, sqrtm, "
-        "logm and solve_sylvester take tensors"
+        "logm, solve_sylvester and solve_continuous_are take tensors"
     ),
     "scipy.signal.": (
         "Of scipy.signal, convolve, correlate, fftconvolve, oaconvolve, convolve2d, correlate2d, lfilter, "
@@ -138,19 +137,20 @@ ABOUT_TENSORS = re.compile(
 )
 
 
-@contextmanager
-def explaining_errors() -> Iterator[None]:
+class explaining_errors:
     """Inside, the user's function runs on Tensors: what libraries raise about them is explained."""
-    refusals: list[PullbackError] = []
-    token = _refusals.set(refusals)
-    try:
-        yield
-    except Exception as error:
-        found = explained(error, refusals)
-        hide_own_frames(error)
-        raise found  # noqa: B904
-    finally:
-        _refusals.reset(token)
+
+    def __enter__(self) -> None:
+        self._refusals: list[PullbackError] = []
+        self._token = _refusals.set(self._refusals)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        shown = explained(error, self._refusals) if isinstance(error, Exception) else error
+        _refusals.reset(self._token)
+        if isinstance(error, Exception):
+            hide_own_frames(error)
+        if shown is not error and shown is not None:
+            raise shown
 
 
 def explained(error: Exception, refusals: Sequence[PullbackError] = ()) -> Exception:

@@ -10,8 +10,7 @@ saves copies of such arrays; one copy for as long as the array stays the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -95,11 +94,11 @@ saved_values = _current.get
 """Those of the transform that is running its function, or None."""
 
 
-@contextmanager
-def keeping_saved_values() -> Iterator[None]:
+class keeping_saved_values:
     """Inside, writes leave what the tape has saved as it was; an inner transform adds to the outer's."""
-    token = _current.set(_current.get() or SavedValues())
-    try:
-        yield
-    finally:
-        _current.reset(token)
+
+    def __enter__(self) -> None:
+        self._token = _current.set(_current.get() or SavedValues())
+
+    def __exit__(self, *error: object) -> None:
+        _current.reset(self._token)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from extent import WHOLE
+from extent import drawn
 from random_python import draw_program
 
 import pullback as pb
@@ -20,8 +20,6 @@ Arrays = list[np.ndarray]
 ALL = (0, 1, 2)
 PROGRAMS = 100
 COMPLEX_PROGRAMS = 60
-COMPILED = (3, 17, 42, 58)
-"""The seeds of those that run as machine code in the quick tests."""
 AMPLIFIED = 1e-6
 """Gradients of programs magnify the rounding of values."""
 
@@ -49,7 +47,7 @@ def slopes(function: Function, arrays: Arrays, along: Arrays) -> list[float]:
     return [(moved(step) - moved(-step)) / (2 * step) for step in (1e-5, 1e-6, 3e-7)]
 
 
-def drawn(rng: np.random.Generator, shape: tuple[int, ...], is_complex: bool) -> np.ndarray:
+def numbers(rng: np.random.Generator, shape: tuple[int, ...], is_complex: bool) -> np.ndarray:
     real = rng.uniform(-1.2, 1.2, shape)
     return real + 1j * rng.uniform(-1.2, 1.2, shape) if is_complex else real
 
@@ -63,13 +61,13 @@ def check(seed: int, is_complex: bool = False) -> None:
     both = pb.value_and_grad(compiled, ALL)
     for call in range(3):
         rng = np.random.default_rng(3 * seed + call)
-        arrays = [drawn(rng, shape, is_complex) for shape in shapes.values()]
+        arrays = [numbers(rng, shape, is_complex) for shape in shapes.values()]
         value, gradient = eager(*arrays)
         nearby, gradient_nearby = eager(*(array * (1.0 + 1e-13) for array in arrays))
         if not all(map(is_near, (nearby, *gradient_nearby), (value, *gradient))):
             pytest.skip(f"chaotic:\n{text}")
         assert is_near(value, plain(*map(np.copy, arrays))), text
-        along = [drawn(rng, array.shape, is_complex) for array in arrays]
+        along = [numbers(rng, array.shape, is_complex) for array in arrays]
         found = sum(float(np.vdot(one, other).real) for one, other in zip(gradient, along))
         differences = slopes(plain, arrays, along)
         if all(is_near(one, differences[1], 1e-4) for one in differences):
@@ -81,29 +79,23 @@ def check(seed: int, is_complex: bool = False) -> None:
 
 
 @pytest.mark.usefixtures("uncompiled")
-@pytest.mark.parametrize("seed", range(PROGRAMS))
+@pytest.mark.parametrize("seed", drawn(range(PROGRAMS), one_in=2))
 def test_a_program(seed: int) -> None:
     """Run by interpreters, which take less time than compiling."""
     check(seed)
 
 
 @pytest.mark.usefixtures("uncompiled")
-@pytest.mark.parametrize("seed", range(COMPLEX_PROGRAMS))
+@pytest.mark.parametrize("seed", drawn(range(COMPLEX_PROGRAMS), one_in=2))
 def test_a_program_of_complex_numbers(seed: int) -> None:
     check(seed, is_complex=True)
 
 
-@pytest.mark.parametrize("seed", COMPILED)
-def test_a_program_of_complex_numbers_as_machine_code(seed: int) -> None:
-    check(seed, is_complex=True)
-
-
-@pytest.mark.parametrize("seed", COMPILED)
+@pytest.mark.parametrize("seed", drawn(range(PROGRAMS), one_in=8))
 def test_a_program_as_machine_code(seed: int) -> None:
     check(seed)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(0, PROGRAMS, 1 if WHOLE else 8))
-def test_more_programs_as_machine_code(seed: int) -> None:
-    check(seed)
+@pytest.mark.parametrize("seed", drawn(range(COMPLEX_PROGRAMS), one_in=16))
+def test_a_program_of_complex_numbers_as_machine_code(seed: int) -> None:
+    check(seed, is_complex=True)

@@ -45,7 +45,23 @@ LOOPS = [
     else:
         {t} = np.tanh({b}) + 0.1
     """,
+    """
+    {t} = pb.scan(lambda c, row: (np.tanh(c + row), c * row), {a}, A)[0]
+    """,
+    """
+    {t} = pb.while_loop(lambda c: (c * c).sum() > 0.5, lambda c: 0.5 * c, np.tanh({a} - {b}))
+    """,
+    """
+    {t} = pb.cond({a}.sum() > 0, np.sin, np.cos, {b})
+    """,
 ]
+LOOPS_AROUND = (
+    "for _ in range(3):\n    {}",
+    "for _ in range(20):\n    {}",
+    "if n > 2:\n    {}",
+    "def part(i, c):\n    {}\n    return c + {t}\n{t} = pb.fori_loop(0, 4, part, np.zeros(n))",
+)
+"""What a faulty line may stand in."""
 FORWARD = [
     "{t} = np.log({a} - {a}.min())", "{t} = np.exp(900.0 * (1.0 + {a} * {a}))", "{t} = 1.0 / ({a} - {a}[2])",
     "{t} = np.sqrt(-1.0 - {a} * {a})", "{t} = np.arccos(1.5 + {a} * {a})", "{t} = (-1.0 - {a} * {a}) ** 0.5",
@@ -106,15 +122,14 @@ def drawn(seed: int) -> Faulty:
         made = textwrap.dedent(template).strip().format(t=name, a=rng.choice(names), b=rng.choice(names))
         if number == wanted:
             made = f"{made}  # fault"
-            if rng.random() < 0.25:  # in a loop
-                made = f"for _ in range(3):\n    {made}"
+            made = rng.choice(("{}", "{}", "{}", *LOOPS_AROUND)).format(made, t=name)
             faulty = name
         lines += made.splitlines()
         names.append(name)
     terms = dict.fromkeys([names[-1], faulty, rng.choice(names)])
     lines.append("return " + " + ".join(f"({one} * {rng.choice(('x', 'y', '0.5'))}).sum()" for one in terms))
     body = textwrap.indent("\n".join(lines), "    ")
-    text = f"import numpy as np\n{HELPERS}\ndef program(x, y, A):\n{body}\n"
+    text = f"import numpy as np\nimport pullback as pb\n{HELPERS}\ndef program(x, y, A):\n{body}\n"
     helper = next((one for one in ("inverse", "root") if f"{one}(" in kind), None)
     rows = text.splitlines()
     mark = "# fault" if helper is None else "# helper"

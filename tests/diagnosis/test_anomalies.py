@@ -268,6 +268,21 @@ def test_random_numbers_are_those_of_the_call() -> None:
     assert rng.normal() == wanted.normal()
 
 
+def test_random_numbers_that_code_draws_are_those_of_the_call() -> None:
+    rng, plain = np.random.default_rng(0), np.random.default_rng(0)
+
+    @pb.compile
+    def counted(rate: Any) -> Any:
+        count = rng.poisson(rate)
+        return np.log(count - 3.0).sum()
+
+    rate = np.full(8, 3.0)
+    expected = plain.poisson(rate) - 3.0
+    error = anomaly(counted, rate)
+    assert list(error.operands.values()) == [expected[error.index]] and expected[error.index] <= 0
+    assert rng.normal() == plain.normal()
+
+
 def test_complex_functions_are_looked_at() -> None:
     @pb.compile
     def inverted(z: Any) -> Any:
@@ -317,3 +332,29 @@ def test_eager_tensors_raise_the_same_class() -> None:
         y = (pb.sqrt(x) * 0).sum()
         with pytest.raises(AnomalyError, match="returned nan values"):
             y.backward()
+
+
+def test_what_a_solver_or_a_factorisation_refuses_is_traced_back() -> None:
+    @pb.compile
+    def factor(a: Any) -> Any:
+        b = np.log(a)
+        return np.linalg.cholesky(b @ b.T + np.eye(2)).sum()
+
+    assert anomaly(factor, np.array([[1.0, 2.0], [0.0, 1.0]])).line == "b = np.log(a)"
+
+    @pb.compile
+    def solved(x: Any) -> Any:
+        y = 1.0 / x
+        return pb.root(lambda z: z**3 - y, np.ones(2)).sum()
+
+    assert anomaly(solved, np.array([1.0, 0.0])).line == "y = 1.0 / x"
+    with pb.detect_anomaly(), pytest.raises(pb.errors.LinearAlgebraError):
+        pb.compile(np.linalg.cholesky)(-np.eye(2))
+
+
+def test_a_sum_that_only_fused_code_overflows_in_is_an_anomaly() -> None:
+    from pullback.runtime.diagnosis.anomalies import diagnose
+
+    graph = pb.compile(lambda x: x * 2).graph(X)
+    with pytest.raises(AnomalyError, match="value by value with NumPy it is"):
+        diagnose("doubled", graph, [X], slice(None), graph.inputs)

@@ -1,5 +1,6 @@
 """Integrals and initial values: SciPy's values, and derivatives of two orders in every way of running."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -80,6 +81,16 @@ def test_integrals_of_three_variables(run: Any) -> None:
         return module.tplquad(function, 0.0, a, 0.0, lambda x: x, lambda x, y: x * y, 2.0, epsabs=1e-3)[0]
 
     np.testing.assert_allclose(run(value)(1.2), value(1.2, integrate), rtol=1e-6)
+
+
+def test_a_smooth_integrand_is_evaluated_once_and_once_more_for_derivatives() -> None:
+    evaluated: list[Any] = []
+    pb.quad(lambda x: evaluated.append(x) or x * x, 0.0, 1.0)
+    assert len(evaluated) == 21 + 21
+    evaluated.clear()
+    with pb.no_grad():
+        pb.dblquad(lambda y, x: evaluated.append(x) or x * y, 0.0, 1.0, 0.0, 1.0)
+    assert len(evaluated) == 21 * 21
 
 
 @RUNS
@@ -217,9 +228,14 @@ class TestStiff:
     @RUNS
     def test_derivatives_are_those_of_the_steps(self, run: Any, method: str) -> None:
         last = lambda mu: self.solve(pb, method, mu, (0.5, 2.0)).y[0, -1]  # noqa: E731
-        exact = lambda mu: self.solve(pb, "Radau", mu, (0.5, 2.0)).y[0, -1]  # noqa: E731
         error = 1e-4 if method == "Radau" else 2e-3  # BDF's steps may err as much, and do more often
-        np.testing.assert_allclose(run(pb.grad(last))(50.0), slope(exact, 50.0, 1e-2), rtol=error)
+        np.testing.assert_allclose(run(pb.grad(last))(50.0), slope_of_the_oscillator(), rtol=error)
+
+
+@functools.cache
+def slope_of_the_oscillator() -> float:
+    last = lambda mu: TestStiff().solve(pb, "Radau", mu, (0.5, 2.0)).y[0, -1]  # noqa: E731
+    return slope(last, 50.0, 1e-2)
 
 
 def test_ends_and_second_derivatives_of_stiff_methods() -> None:

@@ -72,7 +72,7 @@ def test_compiled_they_are_as_eager(name: str) -> None:
         "one": pb.compile(pb.value_and_grad(loss, (0, 1))),
     }
     for way, function in ways.items():
-        with machine_code(f"{name}, {way}", one_in=2):
+        with machine_code(f"{name}, {way}"):
             value, gradients = function(*arrays)
         np.testing.assert_allclose(value, expected[0], rtol=1e-9)
         for one, other in zip(gradients, expected[1]):

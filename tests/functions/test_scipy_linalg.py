@@ -76,6 +76,20 @@ PROGRAMS: dict[str, Program] = {
     "toeplitz": (lambda a, b: scipy.linalg.toeplitz(a[0], b[:, 0]) @ scipy.linalg.toeplitz(a[1]), (A, B)),
     "hankel": (lambda a, b: scipy.linalg.hankel(a[0], b[:, 0]) @ scipy.linalg.hankel(a[1]), (A, B)),
     "circulant": (lambda a: scipy.linalg.circulant(a[0]) ** 2, (A,)),
+    "companion": (lambda a: scipy.linalg.companion(a[0]) ** 2, (A,)),
+    "fiedler": (lambda a: scipy.linalg.fiedler(a[0]) ** 2, (A,)),
+    "solve_toeplitz": (lambda a, b: scipy.linalg.solve_toeplitz(a[0] + [9, 0, 0, 0], b), (A, B)),
+    "solve_toeplitz of a pair": (
+        lambda a, b: scipy.linalg.solve_toeplitz((a[0] + [9, 0, 0, 0], a[1]), b[:, 0]), (A, B)
+    ),
+    "eigh_tridiagonal": (lambda a: scipy.linalg.eigh_tridiagonal(a[0], a[1, :3])[1] ** 2, (A,)),
+    "orthogonal_procrustes": (lambda a, q: scipy.linalg.orthogonal_procrustes(a, q)[0], (A, Q)),
+    "continuous control": (
+        lambda a, b, q: scipy.linalg.solve_continuous_are(a, b, definite(q), b.T @ b + np.eye(2)), (A, B, Q)
+    ),
+    "discrete control": (
+        lambda a, b, q: scipy.linalg.solve_discrete_are(a / 4, b, definite(q), b.T @ b + np.eye(2)), (A, B, Q)
+    ),
     "block_diag": (lambda a, b: scipy.linalg.block_diag(a, b) ** 2, (A, B)),
 }
 programs = pytest.mark.parametrize("name", PROGRAMS)

@@ -27,6 +27,7 @@ from operator_cases import (
 )
 
 import pullback as pb
+from pullback.codegen.nests import blocking, expression
 from pullback.codegen.nests.expression import children
 from pullback.codegen.nests.lower import Lowering
 from pullback.codegen.pipeline import Options, Pair, build_forward, build_pair
@@ -235,6 +236,12 @@ def grouped(parts: list[tuple[Row, Case, Arrays]], label: str) -> list[Any]:
     ]
 
 
+def drawn_groups(parts: list[tuple[Row, Case, Arrays]], label: str, one_in: int) -> list[Any]:
+    """Those of the groups that this run takes, and one at least."""
+    groups = grouped(parts, label)
+    return [one for one in groups if is_drawn(one.id, one_in)] or groups[:1]
+
+
 def has_gradient(row: Row, dtype: str) -> bool:
     return not row.no_rule and np.dtype(dtype).kind == "f"
 
@@ -248,15 +255,14 @@ def is_derived_by_python(row: Row, dtype: str) -> bool:
 
 
 def compiled_parts(dtype: str, wanted: Callable[[Row, str], bool]) -> list[Any]:
-    """All groups of float64, and of other dtypes every second."""
+    """Of float64 every second group, and of other dtypes every fourth."""
     parts = [
         (row, case, row.draw(case, dtype))
         for row in ROWS.values()
         if dtype in row.dtypes and wanted(row, dtype)
         for case in row.compiled_cases(dtype)
     ]
-    groups = grouped(parts, dtype)
-    return groups if dtype == "float64" else [one for one in groups if is_drawn(one.id, 2)]
+    return drawn_groups(parts, dtype, one_in=2 if dtype == "float64" else 4)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +292,7 @@ def test_compiled_values(parts: list[tuple[Row, Case, Arrays]]) -> None:
     [
         one
         for dtype in ("float64", "float32")
-        for one in grouped(
+        for one in drawn_groups(
             [
                 (row, case, row.draw_special(case, dtype))
                 for row in ROWS.values()
@@ -294,6 +300,7 @@ def test_compiled_values(parts: list[tuple[Row, Case, Arrays]]) -> None:
                 for case in row.special_cases[: None if row.name == "power_constant" else 2]
             ],
             dtype,
+            one_in=2,
         )
     ],
 )
@@ -349,6 +356,24 @@ def test_a_stencil_grows_with_its_rounds() -> None:
         return build_forward(Graph("heat", (x,), (u,))).source
 
     assert len(source_of(24)) < 3 * len(source_of(12))
+
+
+def test_the_parts_of_a_long_expression_are_looked_at_a_few_times_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted = itertools.count()
+    for module in (expression, blocking):
+        monkeypatch.setattr(module, "children", lambda one: (next(counted), children(one))[1])
+
+    def looks(rounds: int) -> int:
+        x, first = inputs_of([np.ones((6, 4))])[0], next(counted)
+        y = x
+        for _ in range(rounds):
+            y = e.add(y, e.multiply(x, y))
+        assert build_forward(Graph("chain", (x,), (y,))).source
+        return next(counted) - first
+
+    assert looks(120) < 3 * looks(60)
 
 
 @pytest.mark.parametrize("name", ["prod", "cumprod"])

@@ -10,7 +10,7 @@ from test_golden import CASES, normal
 
 import pullback as pb
 from pullback.codegen import ir
-from pullback.codegen.ir.interpret import interpret
+from pullback.codegen.ir.interpret import TooLong, interpret
 from pullback.codegen.ir.verify import verify
 from pullback.codegen.program import Program
 from pullback.codegen.targets.c.c_file import Entry
@@ -279,6 +279,14 @@ def test_a_total_that_begins_with_another_number_differs() -> None:
 
     other = changed(program, once(ir.Let, one_more, is_start))
     assert abs(interpret(other, (x,))[0] - interpret(program, (x,))[0]) == pytest.approx(1.0)
+
+
+def test_so_many_statements_run() -> None:
+    x = normal(20)
+    program = program_of(lambda x: (pb.sin(x) ** 2).sum(), x).lowered
+    interpret(program, (x,), most=200)
+    with pytest.raises(TooLong):
+        interpret(program, (x,), most=20)
 
 
 # --- text -------------------------------------------------------------------------------------------------

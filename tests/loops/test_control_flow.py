@@ -359,9 +359,9 @@ def test_second_derivatives(name: str) -> None:
 def test_source_runs_uncompiled(name: str) -> None:
     function, shapes = PROGRAMS[name]
     arrays = drawn(shapes, 1)
-    compiled = pb.compile(pb.value_and_grad(function, tuple(range(len(shapes)))))
-    value, gradients = compiled(*arrays)
-    program = compiled.programs(*arrays)[0]
+    both = pb.value_and_grad(function, tuple(range(len(shapes))))
+    value, gradients = both(*arrays)
+    program = pb.compile(both).programs(*arrays)[0]
     for one, other in zip(run_uncompiled(program, arrays), [value, *gradients]):
         agree(one, other)
 

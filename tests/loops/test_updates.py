@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from extent import machine_code
+from extent import examples, machine_code
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from uncompiled import run_uncompiled
@@ -118,7 +118,7 @@ STRETCH_OF_NOTHING: Any = [
 """Behind the interior of a loop all values are where they belong."""
 
 
-@settings(max_examples=40, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=examples(80), phases=[Phase.explicit, Phase.generate])
 @example(STRETCH_OF_NOTHING)
 @given(st.lists(st.tuples(regions, regions, st.sampled_from("=+*")), min_size=1, max_size=9))
 def test_random_writes(steps: list[Any]) -> None:

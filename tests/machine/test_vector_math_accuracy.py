@@ -39,8 +39,8 @@ def test_errors_are_within_the_bound_uncompiled(name: str, dtype: str) -> None:
 
 
 def _affordable(name: str, count: int) -> int:
-    """mpmath takes milliseconds for a complex value, and for a sum of many terms."""
-    is_dear = CASES[name].whole or name in ("igamma", "igammac", "zeta")
+    """mpmath takes milliseconds for a complex value, for a sum of many terms, and for an inverse."""
+    is_dear = CASES[name].whole or name in ("igamma", "igammac", "zeta", "ndtri", "erfinv")
     return count if WHOLE else examples(count) // (25 if is_dear else 1)
 
 

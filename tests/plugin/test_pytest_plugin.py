@@ -194,6 +194,14 @@ def test_only_one_way_can_be_chosen(pytester: pytest.Pytester) -> None:
     found.stderr.fnmatch_lines(["*exclude each other*"])
 
 
+def test_an_unknown_way_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pullback as pb
+
+    monkeypatch.setenv("PULLBACK_RUN", "fast")
+    with pytest.raises(pb.errors.ArgumentError, match="PULLBACK_RUN is 'fast'.*uncompiled"):
+        pb.compile(lambda x: x * 2)(1.0)
+
+
 # --- memory -------------------------------------------------------------------------------------------------
 
 

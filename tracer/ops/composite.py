@@ -63,9 +63,10 @@ def _spec(x: Array) -> Spec:
     return Spec(tuple(x.shape), np.dtype(getattr(x.dtype, "numpy", x.dtype)))
 
 
-def count_of(x_spec: Spec, dims: tuple[int, ...]) -> int:
-    """How many elements a reduction over `dims` combines."""
-    return math.prod(x_spec.shape[dim] for dim in dims)
+def count_of(x: Spec | Array, dims: tuple[int, ...]) -> int:
+    """How many elements a reduction of x over `dims` combines."""
+    shape = x.shape
+    return math.prod([shape[dim] for dim in dims])
 
 
 def _over(total: Array, count: float, times: float = 1.0) -> Array:
@@ -76,7 +77,7 @@ def _over(total: Array, count: float, times: float = 1.0) -> Array:
 
 
 def _mean(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
-    return _over(sum_(x, dims=dims, keepdim=keepdim), count_of(_spec(x), dims))
+    return _over(sum_(x, dims=dims, keepdim=keepdim), count_of(x, dims))
 
 
 mean = composite(

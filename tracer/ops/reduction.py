@@ -260,8 +260,10 @@ def sum_to_shape(x: Array, shape: tuple[int, ...]) -> Array:
     if found == shape:
         return x
     extra = len(found) - len(shape)
-    dims = tuple(
-        dim for dim, extent in enumerate(found) if dim < extra or (extent != 1 and shape[dim - extra] == 1)
-    )
+    dims = tuple(range(extra))
+    if 1 in shape:
+        dims += tuple(
+            [dim for dim in range(extra, len(found)) if found[dim] != 1 and shape[dim - extra] == 1]
+        )
     total = sum_(x, dims=dims, keepdim=False) if dims else x
     return total if total.shape == shape else reshape(total, shape=shape)

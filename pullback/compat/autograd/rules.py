@@ -6,13 +6,14 @@ arguments.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 import pullback
-from pullback.errors import ArgumentError, UnsupportedError
+from pullback.errors import ArgumentError
 from pullback.runtime.autograd.custom_rules import defjvp as _defjvp
 from pullback.runtime.autograd.custom_rules import defvjp as _defvjp
 from pullback.runtime.numpy_api.protocols import FUNCTIONS
@@ -81,6 +82,8 @@ class primitive(pullback.primitive):
 def defvjp(fun: Any, *vjpmakers: Function | None, argnums: Sequence[int] | None = None) -> None:
     """Give a primitive the rules that pull cotangents back: `maker(ans, *args, **kwargs)(g)`.
 
+    A function of NumPy's or SciPy's that has a derivative here keeps it, with a warning.
+
     Args:
         vjpmakers: one for each argument; None stands for zero.
         argnums: the positions that they are for; the first ones unless given.
@@ -88,7 +91,8 @@ def defvjp(fun: Any, *vjpmakers: Function | None, argnums: Sequence[int] | None 
     Raises:
         ArgumentError: `fun` is no primitive.
     """
-    _defvjp(_own(fun, "defvjp"), *vjpmakers, argnums=argnums)
+    if not _keeps_derivative(fun):
+        _defvjp(_own(fun, "defvjp"), *vjpmakers, argnums=argnums)
 
 
 def defvjp_argnum(fun: Any, vjpmaker: Function) -> None:
@@ -103,7 +107,8 @@ def defvjp_argnum(fun: Any, vjpmaker: Function) -> None:
 
 def defvjp_argnums(fun: Any, vjpmaker: Function) -> None:
     """Give a primitive one rule for several arguments at once: `vjpmaker(argnums, ans, args, kwargs)(g)`."""
-    _own(fun, "defvjp_argnums")._vjp_of_several = vjpmaker
+    if not _keeps_derivative(fun):
+        _own(fun, "defvjp_argnums")._vjp_of_several = vjpmaker
 
 
 def defjvp(fun: Any, *jvpfuns: Function | str | None, argnums: Sequence[int] | None = None) -> None:
@@ -146,14 +151,21 @@ def _has_derivative(fun: Any) -> bool:
     return isinstance(fun, np.ufunc | Called) or (callable(fun) and fun in FUNCTIONS)
 
 
+def _keeps_derivative(fun: Any) -> bool:
+    """Whether a function has a derivative already; if so with a warning, since it is given another one."""
+    if not _has_derivative(fun):
+        return False
+    warnings.warn(
+        f"{fun.__name__} has a derivative of pullback's, and keeps it. For another one decorate a function "
+        "that calls it with autograd.extend.primitive, and give that one rules.",
+        stacklevel=3,
+    )
+    return True
+
+
 def _own(fun: Any, name: str) -> primitive:
     if isinstance(fun, primitive):
         return fun
-    if _has_derivative(fun):
-        raise UnsupportedError(
-            f"{name}: {getattr(fun, '__name__', fun)} has a derivative here, which can't be exchanged. "
-            f"Make a function of it by autograd.extend.primitive, and give that one rules."
-        )
     raise ArgumentError(
         f"{name}: expected a function decorated with autograd.extend.primitive, found "
         f"{type(fun).__name__} {fun!r}."

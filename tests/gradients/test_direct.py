@@ -1,0 +1,231 @@
+"""The short ways of eager code: they give what the general ways do, kinds, gradients and errors among it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.runtime.numpy_api.protocols import DIRECT
+from pullback.runtime.tape.apply import apply
+from pullback.runtime.values.tensor import Tensor, TorchTensor, make
+from pullback.runtime.values.value_kinds import NumpyTensor
+from pullback.tracer.operator import Operator, operators
+
+OPERATORS = {
+    name: one
+    for one in operators("elementwise")
+    for name in (*one.numpy, *one.scipy)
+    if name in DIRECT and len(one.operands) < 3 and one.rules and one.name != "power"
+}
+SHAPES = {1: (((3,),), ((),)), 2: (((3,), (3,)), ((2, 3), (3,)), ((), (3,)), ((), ()))}
+
+
+def drawn(operator: Operator, shape: tuple[int, ...], kind: type[Tensor], dtype: str, seed: int) -> Tensor:
+    low, high = operator.domain
+    array = np.random.default_rng(seed).uniform(low, high, shape)
+    return make(np.asarray(array, dtype), kind).requires_grad_()
+
+
+def described(result: Tensor) -> Any:
+    name = None if result.grad_fn is None else result.grad_fn.name()
+    return type(result), result._value.dtype, result.shape, name
+
+
+def gradients(result: Tensor, operands: list[Tensor]) -> list[Any]:
+    """First derivatives of a sum, and derivatives of the sum of their squares."""
+    first = pb.autograd.grad(result.sum(), operands, create_graph=True)
+    squares = sum((one * one).sum() for one in first)
+    second = [None] * len(operands)
+    if squares.requires_grad:
+        second = pb.autograd.grad(squares, operands, allow_unused=True)
+    return [None if one is None else one.detach().numpy() for one in (*first, *second)]
+
+
+def require_equal(found: list[Any], expected: list[Any]) -> None:
+    for one, other in zip(found, expected, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert one.dtype == other.dtype and one.shape == other.shape
+            np.testing.assert_allclose(one, other, rtol=1e-12 if one.dtype == np.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("kind", [TorchTensor, NumpyTensor])
+@pytest.mark.parametrize("name", sorted(OPERATORS))
+def test_an_operator_gives_by_its_short_way_what_apply_gives(name: str, kind: type[Tensor]) -> None:
+    operator = OPERATORS[name]
+    for shapes in SHAPES[len(operator.operands)]:
+        for dtype in ("float64", "float32"):
+            operands = [drawn(operator, shape, kind, dtype, seed) for seed, shape in enumerate(shapes)]
+            found, expected = DIRECT[name](*operands), apply(operator, *operands)
+            assert described(found) == described(expected)
+            np.testing.assert_array_equal(found.detach()._value, expected.detach()._value)
+            require_equal(gradients(found, operands), gradients(expected, operands))
+
+
+def test_operands_of_two_dtypes_take_the_general_way() -> None:
+    single, double = (make(np.ones(2, dtype), NumpyTensor) for dtype in ("float32", "float64"))
+    assert DIRECT["multiply"](single, double) is NotImplemented
+    assert DIRECT["multiply"](single, np.float64(2.0)) is NotImplemented
+    assert DIRECT["multiply"](single, 2**60) is NotImplemented
+    assert (single * np.float64(2.0)).dtype == np.float64
+    assert (single * 2.0).dtype == np.float32
+
+
+def test_what_was_saved_and_written_to_is_an_error_by_the_short_way_too() -> None:
+    x = pb.tensor([1.0, 2.0], dtype=pb.float64, requires_grad=True)
+    y = x * 1.0
+    total = (y * y).sum()
+    y[0] = 3.0
+    with pytest.raises(pb.errors.GradientError, match=r"modified by an inplace operation.*y\[0\] = 3.0"):
+        total.backward()
+
+
+def test_a_graph_that_was_freed_is_an_error_by_the_short_way_too() -> None:
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    total = (x * x).sum()
+    total.backward()
+    with pytest.raises(pb.errors.GradientError, match="second time"):
+        total.backward()
+
+
+# --- parts --------------------------------------------------------------------------------------------
+
+
+def reads(x: Any) -> Any:
+    return x[1] * x[-1] + (x[1:] * x[:-1] ** 2).sum() + x[:].sum() + x[5:].sum() + x[-2:0].sum()
+
+
+def rows(x: Any) -> Any:
+    x = x.reshape(2, 3)
+    return (x[0] * x[1] ** 2).sum() + x[1][2] + x[0:1].sum() ** 3
+
+
+def writes(x: Any) -> Any:
+    y = x * 1.0
+    y[0] = x[1] * x[2]
+    y[1:3] = y[0] * 2.0
+    y[-1] = 5.0
+    y[3:5] = x[:2] * x[:2]
+    return (y * y * x).sum()
+
+
+def views(x: Any) -> Any:
+    y = x * 1.0
+    part = y[2:5]
+    y[3] = x[0] * 2.0
+    part[0] = x[1] * 3.0
+    return (part * part).sum() + y.sum()
+
+
+@pytest.fixture
+def generally() -> Iterator[Any]:
+    """Inside, what is recorded is observed, and so takes the general way."""
+    yield lambda: pb.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x)
+
+
+@pytest.mark.parametrize("program", [reads, rows, writes, views], ids=lambda one: one.__name__)
+def test_parts_have_the_gradients_of_the_general_way(program: Callable[..., Any], generally: Any) -> None:
+    array = np.array([0.5, -1.0, 2.0, 0.3, 1.5, -0.7])
+    x = pb.from_numpy(array).requires_grad_()
+    found = program(x)
+    with generally():
+        expected = program(x)
+    np.testing.assert_allclose(found.item(), expected.item(), rtol=1e-14)
+    wanted = gradients(expected, [x])
+    require_equal(gradients(found, [x]), wanted)
+    value, slope = pb.value_and_grad(program)(array)
+    np.testing.assert_allclose(value, expected.item(), rtol=1e-14)
+    np.testing.assert_allclose(slope, wanted[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("index", [3, -4])
+def test_an_element_that_is_not_there_is_the_general_error(index: int) -> None:
+    x = pb.ones(3, requires_grad=True)
+    with pytest.raises(pb.errors.DimensionError):
+        x[index]
+    y = x * 1.0
+    with pytest.raises(pb.errors.DimensionError):
+        y[index] = 1.0
+
+
+def test_a_leaf_is_not_written_to() -> None:
+    x = pb.ones(3, requires_grad=True)
+    with pytest.raises(pb.errors.GradientError, match="leaf"):
+        x[0] = 1.0
+
+
+def test_an_element_of_an_array_is_a_number_and_a_row_a_view() -> None:
+    def program(x: Any) -> Any:
+        y = x * 1.0
+        first, row = y[0, 0], y[1]
+        number = row[1]
+        y[1] = x[0] * 2.0
+        return first * number + row.sum()
+
+    array = np.array([[1.0, 2.0], [3.0, 4.0]])
+    value, slope = pb.value_and_grad(program)(array)
+    assert value == program(array) == 10.0
+    np.testing.assert_allclose(slope, [[6.0, 2.0], [0.0, 1.0]])
+
+
+# --- what is found out about a NumPy program, once ------------------------------------------------------
+
+
+def doubled(x: Any) -> Any:
+    return 2.0 * x
+
+
+def doubled_in_place(x: Any) -> Any:
+    y = np.zeros(x.shape)
+    for place in range(len(x)):
+        y[place] = 2.0 * x[place]
+    return y
+
+
+
+
+def test_a_helper_that_is_replaced_is_looked_at_anew() -> None:
+    variables = {"helper": doubled, "np": np, "__name__": "users_module"}
+    exec("def program(x):\n    return np.sum(helper(x) * x)", variables)
+    evaluate = pb.value_and_grad(variables["program"])
+    for helper in (doubled, doubled_in_place, doubled):
+        variables["helper"] = helper
+        np.testing.assert_allclose(evaluate(np.array([1.0, 3.0]))[1], [4.0, 12.0])
+
+
+def test_functions_of_one_code_with_other_helpers_are_told_apart() -> None:
+    def program_with(helper: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda x, scale=1.0: np.sum(helper(x) * x) * scale
+
+    for helper in (doubled, doubled_in_place, doubled):
+        found = pb.value_and_grad(program_with(helper))(np.array([1.0, 3.0]))
+        np.testing.assert_allclose(found[1], [4.0, 12.0])
+
+
+def test_values_in_closures_may_change_between_calls() -> None:
+    scale, held = 1.0, np.ones(2)
+
+    def program(x: Any) -> Any:
+        y = np.zeros(2)
+        y[0] = scale * x[0]
+        y[1] = x[1]
+        return np.sum(y * held)
+
+    evaluate = pb.value_and_grad(program)
+    np.testing.assert_allclose(evaluate(np.ones(2))[1], [1.0, 1.0])
+    scale, held = 3.0, np.array([1.0, 5.0])
+    np.testing.assert_allclose(evaluate(np.ones(2))[1], [3.0, 5.0])
+
+
+def test_a_default_that_is_replaced_is_looked_at_anew() -> None:
+    def program(x: Any, helper: Callable[..., Any] = doubled) -> Any:
+        return np.sum(helper(x) * x)
+
+    evaluate = pb.value_and_grad(program)
+    for helper in (doubled, doubled_in_place):
+        program.__defaults__ = (helper,)
+        np.testing.assert_allclose(evaluate(np.array([1.0, 3.0]))[1], [4.0, 12.0])
