@@ -107,40 +107,40 @@ class Paths(Runs):
                 return self.run(leaves)
             function.later_misses += 1
             if self.traces < function.max_paths:
-                try:
-                    return self._enter_traced(leaves, unknown.answers)
-                except EagerOnlyError as error:
-                    function.warn_uncompiled(error)
-                    self.traces += 1
-                    return self._run_uncompiled(leaves)
-                except ConstantNeeded as needed:
-                    return function.call_with_constants(self.call.with_arrays(leaves), needed)
+                return self._trace_and_run(leaves, unknown.answers)
         if unknown.guard is not None:
             function.warn(self._too_many(unknown.guard))
         return self._run_uncompiled(leaves)
 
-    def _enter_traced(
+    def _trace_and_run(
         self, leaves: Sequence[Any], answers: Sequence[np.ndarray], rolls_turns: bool = True
     ) -> Any:
-        """The results of a call by the path that its trace takes, which is entered unless it is known.
+        """Trace the path of a call, run it, and keep it, unless it is known.
 
         Code may round otherwise, so that a loop takes other turns in it: then the path is that of this call.
         """
         function = self.function
-        traced = function.trace(self.call.with_arrays(leaves), answers, rolls_turns)
+        try:
+            traced = function.trace(self.call.with_arrays(leaves), answers, rolls_turns)
+        except EagerOnlyError as error:
+            function.warn_uncompiled(error)
+            self.traces += 1
+            return self._run_uncompiled(leaves)
+        except ConstantNeeded as needed:
+            return function.call_with_constants(self.call.with_arrays(leaves), needed)
         path = Path(traced, function.variant)
         same = self._alike(path)
         paths = self.paths if same is not None else self._paths_with(path)
         start = self.start if same is not None else self._prefixes.plan(paths)
         try:
             if same is not None and not same.learn(path):
-                return self._enter_traced(leaves, answers, rolls_turns=False)
+                return self._trace_and_run(leaves, answers, rolls_turns=False)
             result = start.run_traced(leaves, path if same is None else same)
         except Deviated:  # code of a prefix, made anew, gives a float other bits than before
             try:
                 result = path.variant.run_traced(leaves)
             except Deviated:
-                return self._enter_traced(leaves, answers, rolls_turns=False)
+                return self._trace_and_run(leaves, answers, rolls_turns=False)
             path.calls += 1
         if result is not STALE and same is None:
             self._enter(path, paths, start)
