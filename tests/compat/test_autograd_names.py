@@ -370,3 +370,12 @@ class TestMisc:
             check_grads(wrong, modes=["back"])(2.0)
         combo_check(lambda x, power: x**power, order=1)([1.5, X], power=[2, 3])
         check_grads(lambda p: (p["a"] * p["b"][0], np.sin(p["a"])))({"a": X, "b": [2.0]})
+
+
+@pytest.mark.parametrize("name", ["column_stack", "concatenate", "dstack", "hstack", "stack", "vstack"])
+def test_what_joins_arrays_takes_any_iterable(name: str) -> None:
+    join = getattr(np, name)
+    x = numpy.array([[0.5, 1.0], [2.0, 3.0]])
+    expected = getattr(numpy, name)([x, 2.0 * x])
+    numpy.testing.assert_array_equal(join(one * x for one in (1.0, 2.0)), expected)
+    numpy.testing.assert_array_equal(grad(lambda x: np.sum(join(one * x for one in (1.0, 2.0))))(x), 3.0)

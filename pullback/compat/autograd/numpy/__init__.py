@@ -1,8 +1,11 @@
 """NumPy's names, for values that are differentiated: `import pullback.compat.autograd.numpy as np`.
 
-They are NumPy's own functions, which know Tensors; those that make arrays of lists take Tensors in them.
+They are NumPy's own functions, which know Tensors; those that make arrays of lists take Tensors in them, and
+those that join arrays take any iterable, as HIPS autograd's.
 """
 
+import functools as _functools
+from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
 import numpy as _numpy
@@ -10,6 +13,20 @@ import numpy as _numpy
 from pullback.runtime.tracing.stand_ins import namespace as _namespace
 
 globals().update(_namespace(_numpy))
+
+
+def _of_iterables(function: _Callable[..., _Any]) -> _Callable[..., _Any]:
+    """A function of a sequence of arrays, for any iterable of them."""
+
+    @_functools.wraps(function)
+    def joined(arrays: _Any, *args: _Any, **kwargs: _Any) -> _Any:
+        return function(arrays if hasattr(arrays, "__len__") else list(arrays), *args, **kwargs)
+
+    return joined
+
+
+for _name in ("column_stack", "concatenate", "dstack", "hstack", "stack", "vstack"):
+    globals()[_name] = _of_iterables(globals()[_name])
 
 from . import fft, linalg, numpy_boxes, random  # noqa: E402, F401
 
