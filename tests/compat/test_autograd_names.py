@@ -377,5 +377,6 @@ def test_what_joins_arrays_takes_any_iterable(name: str) -> None:
     join = getattr(np, name)
     x = numpy.array([[0.5, 1.0], [2.0, 3.0]])
     expected = getattr(numpy, name)([x, 2.0 * x])
-    numpy.testing.assert_array_equal(join(one * x for one in (1.0, 2.0)), expected)
+    for given in ((one * x for one in (1.0, 2.0)), {1: x, 2: 2.0 * x}.values()):
+        numpy.testing.assert_array_equal(join(given), expected)
     numpy.testing.assert_array_equal(grad(lambda x: np.sum(join(one * x for one in (1.0, 2.0))))(x), 3.0)

@@ -20,7 +20,7 @@ def _of_iterables(function: _Callable[..., _Any]) -> _Callable[..., _Any]:
 
     @_functools.wraps(function)
     def joined(arrays: _Any, *args: _Any, **kwargs: _Any) -> _Any:
-        return function(arrays if hasattr(arrays, "__len__") else list(arrays), *args, **kwargs)
+        return function(arrays if hasattr(arrays, "__getitem__") else list(arrays), *args, **kwargs)
 
     return joined
 
