@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType
 
+MOST_CODES = 1 << 16
+"""Code objects that something is remembered of: a call may reach thousands, over and over."""
 READING_ALL = frozenset(
     ("vars", "__dict__", "dir", "asdict", "astuple", "fields", "attrgetter", "methodcaller", "__getstate__")
 )
@@ -38,7 +40,7 @@ class CodeNames:
     """Of what `is` compares with, the global variables and their attributes: `("numpy", "divide")`."""
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=MOST_CODES)
 def names_of(code: CodeType) -> CodeNames:
     loaded: dict[str, None] = {}
     attributes: set[str] = set()

@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 from types import CodeType
 
+from .code_names import MOST_CODES
 from .write_instructions import instructions_of
 
 ENDS = frozenset(("RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS"))
@@ -25,7 +26,7 @@ class Flow:
     following: tuple[int, ...]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MOST_CODES)
 def _flows(code: CodeType) -> dict[int, Flow]:
     """The instructions of a function, by offset."""
     instructions = instructions_of(code)
@@ -102,7 +103,7 @@ def asks_at_statement(code: CodeType, instruction: int) -> bool:
     return asks and _depths(code).get(instruction) == 1
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MOST_CODES)
 def _depths(code: CodeType) -> dict[int, int]:
     """How many values the interpreter holds before each instruction that it can come to."""
     instructions = {one.offset: one for one in instructions_of(code)}

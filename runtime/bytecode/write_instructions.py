@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 
+from .code_names import MOST_CODES
+
 WRITING_FUNCTIONS = frozenset(("at", "copyto", "fill", "fill_diagonal", "place", "put", "putmask"))
 """NumPy's functions and methods that write into their array."""
 ITEM_STORES = ("STORE_SUBSCR", "STORE_SLICE")
@@ -27,7 +29,7 @@ class Writes:
     """Whether any parameter may be: inner functions and NumPy's write into what they are given."""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MOST_CODES)
 def writes_of(code: CodeType) -> Writes:
     """What a code object and those nested in it write to."""
     parameters = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
@@ -49,7 +51,7 @@ def instructions_of(code: CodeType) -> list[dis.Instruction]:
     return [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MOST_CODES)
 def makes_lists(code: CodeType) -> bool:
     """Whether a code object, or one nested in it, makes a list or a tuple that is not an index."""
     instructions = instructions_of(code)
@@ -65,7 +67,7 @@ def makes_lists(code: CodeType) -> bool:
     return any(makes_lists(one) for one in code.co_consts if isinstance(one, CodeType))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MOST_CODES)
 def imports(code: CodeType) -> frozenset[str]:
     """The modules that a code object, or one nested in it, imports when it runs, and their packages."""
     modules = [one.argval.split(".") for one in instructions_of(code) if one.opname == "IMPORT_NAME"]
@@ -76,7 +78,7 @@ def imports(code: CodeType) -> frozenset[str]:
     return frozenset(found)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MOST_CODES)
 def defines_classes(code: CodeType) -> bool:
     """Whether a code object, or one nested in it, defines a class."""
     if any(one.opname == "LOAD_BUILD_CLASS" for one in dis.get_instructions(code)):
@@ -94,7 +96,7 @@ def calls_taking_methods(function: FunctionType) -> bool:
     return any(type(function.__globals__.get(name)) is not ModuleType for name in owners)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MOST_CODES)
 def _method_owners(code: CodeType) -> frozenset[str]:
     """The global variables whose attributes such methods may be; the empty name for all else."""
     found = set()
