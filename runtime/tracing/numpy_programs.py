@@ -458,22 +458,21 @@ def _concerned(
             return replaces_arrays and value.dtype in SUPPORTED
         return stand_ins.of(value, attributes) is not None
 
-    leads = {
-        one.function
-        for one in functions.values()
-        if one.imports() or any(is_replaced(value, one.attributes) for value in one.held())
-    }
-    while leads:
-        more = {
-            one.function
-            for one in functions.values()
-            if one.function not in leads
-            and any(not leads.isdisjoint(_functions_of(value, one.attributes)) for value in one.held())
-        }
-        if not more:
-            break
-        leads |= more
-    return frozenset(leads)
+    leading: list[FunctionType] = []
+    callers: dict[FunctionType, list[FunctionType]] = {}
+    for one in functions.values():
+        held = list(one.held())
+        if one.imports() or any(is_replaced(value, one.attributes) for value in held):
+            leading.append(one.function)
+        for value in held:
+            for helper in _functions_of(value, one.attributes):
+                callers.setdefault(helper, []).append(one.function)
+    found = set(leading)
+    while leading:
+        more = {*callers.get(leading.pop(), ())} - found
+        found |= more
+        leading += more
+    return frozenset(found)
 
 
 # --- copies with other variables ----------------------------------------------------------------------------
