@@ -146,7 +146,8 @@ def _heads(
     """The positions of the questions right before one that are alike but for the answer, and its own."""
     heads = [stop]
     for position in reversed(before):
-        if guards[position].answer == guards[stop].answer or not are_alike(guards[position], guards[stop]):
+        is_other = guards[position].answer.tobytes() != guards[stop].answer.tobytes()
+        if not is_other or not are_alike(guards[position], guards[stop]):
             break
         heads.insert(0, position)
     return heads

@@ -144,27 +144,28 @@ class _Described:
         return kind, self._parts(value, name)
 
     def _parts(self, value: Any, name: str) -> Any:
-        if issubclass(type(value), Tensor):
+        kind = type(value)  # by which no stand-in is what it stands for
+        if issubclass(kind, Tensor):
             return self._tensor(value, name)
-        if isinstance(value, np.ndarray):
+        if issubclass(kind, np.ndarray):
             return self._array(value)
-        if isinstance(value, tuple | list):
+        if issubclass(kind, tuple | list):
             return tuple(self.value(one, f"{name}_{place}") for place, one in enumerate(value))
-        if isinstance(value, dict):
+        if issubclass(kind, dict):
             items = value.items()
             return tuple((self.value(key, name), self.value(one, f"{name}_{key}")) for key, one in items)
-        if isinstance(value, FunctionType):
+        if issubclass(kind, FunctionType):
             cells = tuple(_content(cell) for cell in value.__closure__ or ())
             held = (value.__defaults__, value.__kwdefaults__, cells)
             return value.__code__, id(value.__globals__), self.value(held, name)
-        if isinstance(value, MethodType):
+        if issubclass(kind, MethodType):
             return self.value((value.__func__, value.__self__), name)
-        if isinstance(value, BuiltinFunctionType):
+        if issubclass(kind, BuiltinFunctionType):
             return value.__name__, self.value(value.__self__, name)
-        if isinstance(value, functools.partial):
+        if issubclass(kind, functools.partial):
             return self.value((value.func, value.args, value.keywords), name)
-        if _is_plain(type(value)) and hasattr(value, "__dict__"):
-            return _Same(type(value)), self.value(vars(value), name)
+        if _is_plain(kind) and hasattr(value, "__dict__"):
+            return _Same(kind), self.value(vars(value), name)
         raise Incomparable
 
     def _tensor(self, value: Tensor, name: str) -> Any:
