@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import time
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ import dask
 import dask.array as da
 import numpy as np
 import scipy.optimize
+from dask.delayed import Delayed
 from distributed import Client, LocalCluster
 
 import pullback as pb
@@ -102,16 +104,22 @@ def compare_fits(client: Client, rows: int, parts: int) -> None:
     print(f"dask-glm {1e3 * peer:.0f} ms, {peer / alone:.1f} times")
 
 
+def nothing(*given: Any) -> None:
+    pass
+
+
+def idle(tasks: int) -> None:
+    """As many tasks that do nothing, and one that takes what they give."""
+    token = uuid.uuid4().hex
+    parts = {(f"idle-{token}", place): (nothing,) for place in range(tasks)}
+    total = f"sum-{token}"
+    dask.compute(Delayed(total, {**parts, total: (nothing, *parts)}), optimize_graph=False)
+
+
 def simulate(workers: int = 1_000, parts: int = 8_000, parameters: int = 1_000) -> None:
     """What a call costs the scheduler with so many workers: measured per task here, counted for them."""
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
-        task = dask.delayed(lambda *given: None, pure=False)
-        seconds = []
-        for count in (500, 2_500):
-            made = [task(one) for one in range(count)]
-            start = time.perf_counter()
-            dask.compute(*made, optimize_graph=False)
-            seconds.append(time.perf_counter() - start)
+        seconds = [best(lambda count=count: idle(count)) for count in (500, 2_500)]  # type: ignore[misc]
     per_task = (seconds[1] - seconds[0]) / 2_000
     depth, tasks, left = 0, parts, parts
     while left > 1:
