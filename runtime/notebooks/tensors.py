@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..values.printing import format_table
-from ..values.tensor import Tensor
 from .page import environment
+
+Tensor = Any  # that of `values/tensor.py`, which imports this file
 
 MOST_TABLES = 4
 """Matrices of an array of more dimensions that are shown."""

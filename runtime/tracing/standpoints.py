@@ -21,7 +21,7 @@ import numpy as np
 from ...tracer.graph import Node
 from ...tracer.origin import is_own
 from ...tracer.trace import Standpoint, Trace
-from ..bytecode.control_flow import asks_at_statement, live_variables
+from ..bytecode.liveness import asks_at_statement, live_variables
 from ..values import asked, dtypes
 from ..values.modes import is_recording
 from ..values.tensor import Device, Tensor

@@ -10,6 +10,7 @@ from typing import Any as _Any
 
 import numpy as _numpy
 
+from pullback.compat.autograd.libraries import module_of as _module_of
 from pullback.runtime.tracing.stand_ins import namespace as _namespace
 
 globals().update(_namespace(_numpy))
@@ -28,7 +29,11 @@ def _of_iterables(function: _Callable[..., _Any]) -> _Callable[..., _Any]:
 for _name in ("column_stack", "concatenate", "dstack", "hstack", "stack", "vstack"):
     globals()[_name] = _of_iterables(globals()[_name])
 
-from . import fft, linalg, numpy_boxes, random  # noqa: E402, F401
+fft = _module_of(f"{__name__}.fft", _numpy.fft)
+linalg = _module_of(f"{__name__}.linalg", _numpy.linalg)
+random = _module_of(f"{__name__}.random", _numpy.random)
+
+from . import numpy_boxes  # noqa: E402, F401
 
 numpy_version = __version__ = _numpy.__version__
 
