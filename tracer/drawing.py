@@ -89,8 +89,9 @@ def _by_matplotlib(graph: Graph) -> str | None:
     networkx.draw_networkx_edges(drawing, places, ax=axes, edge_color=COLOURS["value"], node_size=1600)
     for node, number in numbers.items():
         box = {"boxstyle": "round", "facecolor": PAPER, "edgecolor": _colour(node, graph)}
-        look = {"size": 7, "family": "monospace", "color": INK, "ha": "center", "va": "center", "bbox": box}
-        axes.text(*places[number], "\n".join(_words(node)), **look)
+        look: dict[str, Any] = {"size": 7, "family": "monospace", "color": INK, "bbox": box}
+        x, y = places[number]
+        axes.text(x, y, "\n".join(_words(node)), ha="center", va="center", **look)
     file = io.StringIO()
     figure.savefig(file, format="svg", transparent=True)
     return file.getvalue()
