@@ -114,14 +114,14 @@ def defvjp_argnums(fun: Any, vjpmaker: Function) -> None:
 def defjvp(fun: Any, *jvpfuns: Function | str | None, argnums: Sequence[int] | None = None) -> None:
     """Give a primitive the rules that push tangents forward: `rule(g, ans, *args, **kwargs)`.
 
-    A function of NumPy's or SciPy's has a derivative here, from which both directions come: of it, nothing
-    happens.
+    A function of NumPy's or SciPy's has a derivative here, from which both directions come, and keeps it,
+    with a warning.
 
     Args:
         jvpfuns: one for each argument; "same" is the function itself, None stands for zero.
         argnums: the positions that they are for; the first ones unless given.
     """
-    if not _has_derivative(fun):
+    if not _keeps_derivative(fun):
         _defjvp(_own(fun, "defjvp"), *jvpfuns, argnums=argnums)
 
 
@@ -137,7 +137,7 @@ def defjvp_argnum(fun: Any, jvpmaker: Function) -> None:
 
 def defjvp_argnums(fun: Any, jvpmaker: Function) -> None:
     """Give a primitive one rule for several arguments: `jvpmaker(argnums, gs, ans, args, kwargs)`."""
-    if not _has_derivative(fun):
+    if not _keeps_derivative(fun):
         _own(fun, "defjvp_argnums")._jvp_of_several = jvpmaker
 
 
