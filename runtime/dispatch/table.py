@@ -128,9 +128,12 @@ class Table:
     def run_call(self, call: Call) -> Any:
         """The results of a call by the entry of its key; STALE where that has none."""
         entry = self.entries.get(call.key)
-        result = STALE if entry is None else entry.run(call.arrays)
-        if entry is not None and result is not STALE:
-            entry.calls.value += 1
+        if entry is None:
+            return STALE
+        entry.calls.value += 1  # before it, as machine code does: a call that fails is one
+        result = entry.run(call.arrays)
+        if result is STALE:
+            entry.calls.value -= 1
         return result
 
     def holds(self, call: Call, made: Runs) -> bool:

@@ -731,3 +731,21 @@ def test_side_effects_happen_once_for_each_trace(capsys: pytest.CaptureFixture[s
     for array in (X, X, -X, -X, X):
         function(array)
     assert capsys.readouterr().out == "positive\nnegative\n"
+
+
+def test_a_path_that_cannot_be_traced_is_a_miss() -> None:
+    log: list[int] = []
+
+    @pb.compile
+    def reading(x):
+        while x < 100.0:
+            log.append(1)
+            x = x * 2.0 + len(log)
+        return x
+
+    reading(np.float64(200.0))
+    for _ in range(2):
+        with pytest.raises(pb.errors.MutationError, match="log"):
+            reading(np.float64(1.0))
+    info = reading.cache_info()
+    assert (info.hits, info.misses) == (0, 3)
