@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import time
-import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -17,10 +16,10 @@ import dask
 import dask.array as da
 import numpy as np
 import scipy.optimize
-from dask.delayed import Delayed
 from distributed import Client, LocalCluster
 
 import pullback as pb
+from pullback.runtime.distributed.clusters import idle, tree_of
 
 ROWS, COLUMNS, PARTS = 4_000_000, 24, 16
 REPEATS = 5
@@ -104,32 +103,18 @@ def compare_fits(client: Client, rows: int, parts: int) -> None:
     print(f"dask-glm {1e3 * peer:.0f} ms, {peer / alone:.1f} times")
 
 
-def nothing(*given: Any) -> None:
-    pass
-
-
-def idle(tasks: int) -> None:
-    """As many tasks that do nothing, and one that takes what they give."""
-    token = uuid.uuid4().hex
-    parts = {(f"idle-{token}", place): (nothing,) for place in range(tasks)}
-    total = f"sum-{token}"
-    dask.compute(Delayed(total, {**parts, total: (nothing, *parts)}), optimize_graph=False)
-
-
 def simulate(workers: int = 1_000, parts: int = 8_000, parameters: int = 1_000) -> None:
     """What a call costs the scheduler with so many workers: measured per task here, counted for them."""
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
         seconds = [best(lambda count=count: idle(count)) for count in (500, 2_500)]  # type: ignore[misc]
     per_task = (seconds[1] - seconds[0]) / 2_000
-    depth, tasks, left = 0, parts, parts
-    while left > 1:
-        left, depth = -(-left // 8), depth + 1
-        tasks += left
+    widths = tree_of(parts)
+    tasks = sum(widths)
     sent = 8 * parameters * (workers + tasks)
     print(
         f"{workers} workers, {parts} parts, {parameters} parameters: {tasks} tasks of "
         f"{1e6 * per_task:.0f} us at the scheduler, {per_task * tasks:.2f} s a call;",
-        f"{sent / 1e6:.0f} MB sent; a tree of depth {depth}",
+        f"{sent / 1e6:.0f} MB sent; a tree of depth {len(widths) - 1}",
     )
 
 

@@ -7,7 +7,7 @@ choice with some in it carries the count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,6 +28,17 @@ NOTHING = np.zeros(1, np.int64)
 """What a function gives that is called for its effect: the count for the next one."""
 _functions: dict[tuple[Hashable, Any], ForeignFunction] = {}
 """By what tells draws apart, so that a later trace makes the same program."""
+
+
+@contextmanager
+def drawing_nothing(streams: Iterable[Stream]) -> Iterator[None]:
+    """Behind it, streams stand where they did before, whatever is drawn inside."""
+    states = [(stream, stream.get_state()) for stream in streams]
+    try:
+        yield
+    finally:
+        for stream, state in states:
+            stream.set_state(state)
 
 
 class OrderNeeded(EagerOnlyError):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -304,20 +305,24 @@ class Graph:
         return svg(self)
 
 
-def toposort(outputs: Iterable[Node], since: int = 0) -> list[Node]:
+def toposort(
+    outputs: Iterable[Node], since: int = 0, known: AbstractSet[Node] = frozenset()
+) -> list[Node]:
     """Every node that the outputs need, in the order of creation, which puts operands before results.
 
     Args:
         since: a serial number; nodes that were made before are left out.
+        known: nodes that are left out too, with what they alone need.
     """
     seen = {node for node in outputs if node.serial >= since}
-    pending = list(seen)
+    pending = list(seen - known)
+    seen |= known
     while pending:
         for node in pending.pop().operands:
             if node not in seen and node.serial >= since:
                 seen.add(node)
                 pending.append(node)
-    return sorted(seen, key=serial_of)
+    return sorted(seen - known, key=serial_of)
 
 
 def inputs_of(outputs: Iterable[Node]) -> tuple[Node, ...]:

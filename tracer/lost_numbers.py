@@ -17,7 +17,7 @@ from typing import Any
 from . import dims
 from .dims import Formula, Source, called, formula_of, with_formula
 from .number_origins import formula_in, variable_in
-from .origin import is_own, user_frame
+from .origin import frames_within, is_own, user_frame
 
 current: ContextVar[LostNumbers | None] = ContextVar("lost_numbers", default=None)
 
@@ -42,7 +42,7 @@ class LostNumbers:
         known = self._by_object.get(id(number))
         if known is not None:
             return with_formula(number, known[1])
-        frames = list(self._frames())
+        frames = list(frames_within(self.root))
         users = [one for one in frames if not is_own(one.f_code)]
         is_constant = any(number is one for user in users for one in user.f_code.co_consts)
         formula = formula_in(users[0], number) if users and not is_constant else None
@@ -60,13 +60,6 @@ class LostNumbers:
         if isinstance(number, float):  # a new object for each that is computed
             self._by_object[id(number)] = number, formula
         return with_formula(number, formula)
-
-    def _frames(self) -> Iterator[FrameType]:
-        """What runs inside of the trace, the innermost first."""
-        frame: FrameType | None = sys._getframe(2)
-        while frame is not None and frame.f_code is not self.root:
-            yield frame
-            frame = frame.f_back
 
 
 def note_size_asked(depth: int = 2) -> None:

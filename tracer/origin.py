@@ -91,6 +91,14 @@ def user_frame() -> FrameType | None:
     return frame
 
 
+def frames_within(root: CodeType | None) -> Iterator[FrameType]:
+    """What runs inside of a function with this code, the innermost first, from the caller's caller on."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code is not root:
+        yield frame
+        frame = frame.f_back
+
+
 def calling_frame() -> FrameType | None:
     """The innermost frame of the user's program; of a library if there is no other."""
     innermost = frame = user_frame()

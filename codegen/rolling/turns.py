@@ -19,7 +19,7 @@ Loops are found from the last to the first: the question at which one ends is wh
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -309,7 +309,7 @@ class _Rolled:
 
     def _begun_with(self, wanted: Node, computed: dict[Node, Node]) -> Node:
         """The value of a turn, given those of its inputs; what is found on the way is entered."""
-        for node in _between((wanted,), {*computed, *self.outside}):
+        for node in toposort((wanted,), known={*computed, *self.outside}):
             operands = tuple(computed.get(operand, operand) for operand in node.operands)
             computed[node] = self.shared.made(node, operands)
         return computed.get(wanted, wanted)
@@ -373,7 +373,7 @@ class _Rolled:
         following, is_known, *carried = self._chosen(self.root, known, computed)
         inputs = (goes_on, turns, known, *self.inputs)
         count = e.add(turns, constant(1, COUNT)).named("turns")
-        work = sum(node.spec.size for node in _between(carried, computed))
+        work = sum(node.spec.size for node in toposort(carried, known=computed))
         self.most_turns = max(FEWEST_ENDLESS, MOST_WORK // max(work, 1))
         if self.counts is not None:
             self.most_turns = LARGEST_COUNT - 1
@@ -391,7 +391,7 @@ class _Rolled:
         if way.question is None:
             following, *carried = way.after
             return [_is(following, self.first.answer), known, *carried]
-        computed = {*computed, *_between((way.question,), computed), way.question}
+        computed = {*computed, *toposort((way.question,), known=computed), way.question}
         branches = [
             (_is(way.question, answer), self._chosen(after, known, computed))
             for answer, after in way.answers.values()
@@ -473,24 +473,12 @@ def _choice(
     return found
 
 
-def _between(outputs: Iterable[Node], computed: AbstractSet[Node]) -> list[Node]:
-    """What outputs need besides what is computed, operands before results."""
-    found: set[Node] = set()
-    pending = list(outputs)
-    while pending:
-        node = pending.pop()
-        if node not in found and node not in computed:
-            found.add(node)
-            pending.extend(node.operands)
-    return sorted(found, key=serial_of)
-
-
 def _closed(
     name: str, inputs: Sequence[Node], outputs: Sequence[Node], computed: AbstractSet[Node], origin: Origin
 ) -> tuple[Graph, list[Node]]:
     """A graph with inputs for what it reads of what is computed, after those given, and what that is."""
     read = dict.fromkeys(node for node in outputs if node in computed)
-    for node in _between(outputs, computed):
+    for node in toposort(outputs, known=computed):
         read.update(dict.fromkeys(operand for operand in node.operands if operand in computed))
     others = [node for node in read if node not in inputs and not node.is_constant]
     places = {node: make_input(node.spec, node.name, node.origin) for node in others}

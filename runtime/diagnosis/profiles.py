@@ -173,10 +173,12 @@ class Profile:
         )  # fmt: skip
 
     def _table_of_nests(self) -> Table:
+        from ...codegen.writing.explain import in_bytes  # not at start
+
         rows = [
             (
                 one.program, _cut(one.title) + (" *" if one.is_shared else ""),
-                time_text(one.seconds), size_text(one.nbytes), f"{one.operations:,.0f}",
+                time_text(one.seconds), in_bytes(one.nbytes), f"{one.operations:,.0f}",
                 f"{one.gigaflops:.2f}", f"{one.gigabytes:.2f}",
             )
             for one in self.nests
@@ -219,11 +221,3 @@ def time_text(seconds: float) -> str:
         if abs(seconds) >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds * 1e9:.0f} ns"
-
-
-def size_text(nbytes: float) -> str:
-    """`1.5 MB`"""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if nbytes >= size:
-            return f"{nbytes / size:.3g} {unit}"
-    return f"{nbytes:.0f} B"

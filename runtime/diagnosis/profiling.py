@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...tracer.draw_order import drawing_nothing
 from ...tracer.effects import held_back
 from ..dispatch.compiled import compile
 from ..dispatch.inspection import Inspection
@@ -53,16 +54,10 @@ def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profi
     """
     compiled = function if isinstance(function, Inspection) else compile(function)
     variant, leaves = compiled.variant_for(args, kwargs)
-    streams = variant.traced.streams
-    states = [(one, one.get_state()) for one in streams]
-    try:
-        measured: list[tuple[program.Program, float, list[clocked.Nest]]] = []
-        with suppress(_Done), held_back(_Done):
-            measured += _measured(variant, leaves)
-            raise _Done
-    finally:
-        for stream, state in states:
-            stream.set_state(state)
+    measured: list[tuple[program.Program, float, list[clocked.Nest]]] = []
+    with drawing_nothing(variant.traced.streams), suppress(_Done), held_back(_Done):
+        measured += _measured(variant, leaves)
+        raise _Done
     return _profile(variant.traced.name, measured)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.draw_order import NOTHING
+from ...tracer.draw_order import NOTHING, drawing_nothing
 from ...tracer.graph import Graph, Node
 from ...tracer.loop import LoopNode, is_loop
 from ...tracer.ops.control import ALL, ruled, run_body
@@ -79,15 +79,11 @@ class Replay:
         self._trips: dict[Site, int] = {}
         self._drawn: dict[Site, Any] = {}
         self._treat: Treatment = _unchanged
-        after = [(stream, stream.get_state()) for stream in states]
-        for stream, state in states.items():
-            stream.set_state(state)
-        try:
+        with drawing_nothing(states):
+            for stream, state in states.items():
+                stream.set_state(state)
             self.plain = self._run(_unchanged)
             """The outputs as they are."""
-        finally:
-            for stream, state in after:
-                stream.set_state(state)
 
     def faults(self) -> tuple[list[Fault], tuple[Any, ...]]:
         """All faults in the order in which they arise, each repaired at once, and the outputs that remain."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.draw_order import drawing_nothing
 from ...tracer.errors import EagerOnlyError, GradientError
 from ...tracer.forks import before_forks
 from ...tracer.trace import ConstantNeeded, Guard, Stream
@@ -225,17 +226,14 @@ class Paths(Runs):
         for path in reversed(self.paths):
             if not path.begins_with(answers):
                 continue
-            states = {stream: stream.get_state() for stream in path.traced.streams}
             try:
-                check_guards(path.traced, leaves)
+                with drawing_nothing(path.traced.streams):
+                    check_guards(path.traced, leaves)
                 return path
             except Deviated as deviated:
                 answers = [*path.answers[: deviated.position], deviated.answer]
             except Exception:  # of a wrong path
                 continue
-            finally:
-                for stream, state in states.items():
-                    stream.set_state(state)
         return None
 
     def programs(self, path: Path) -> list[Variant]:

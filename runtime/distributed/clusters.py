@@ -160,7 +160,7 @@ class ClusterFunction:
         self(parameters, *arguments)
         whole = min(_timed(lambda: self(parameters, *arguments)) for _ in range(3))
         tasks = len(data.rows)
-        overhead = min(_timed(lambda: _idle(tasks)) for _ in range(3))
+        overhead = min(_timed(lambda: idle(tasks)) for _ in range(3))
         per_task, rows = overhead / tasks, sum(data.rows)
         known = self._compiled(parameters, directions, data)
         sample = data.first_part()
@@ -169,7 +169,7 @@ class ClusterFunction:
         per_row = alone / max(data.rows[0], 1)
         return (
             f"{self.__name__}: {rows} rows in {tasks} parts, {len(known.proof.form.by_count)} sums, "
-            f"depth of the tree {_depth(tasks)}.\n"
+            f"depth of the tree {len(tree_of(tasks)) - 1}.\n"
             f"A call takes {1e3 * whole:.1f} ms; the cluster's bookkeeping {1e3 * per_task:.2f} ms for each "
             f"part; a part of {data.rows[0]} rows {1e3 * alone:.2f} ms here, {1e9 * per_row:.1f} ns a row.\n"
             f"Parts break even from about {int(per_task / per_row) + 1 if per_row else 0} rows on: below "
@@ -365,15 +365,21 @@ def _divided(value: Any, divisor: Any) -> Any:
     return _mapped(lambda leaf: leaf / divisor, value)
 
 
-def _depth(parts: int) -> int:
-    depth = 0
-    while parts > 1:
-        parts, depth = -(-parts // FAN_IN), depth + 1
-    return depth
+def tree_of(parts: int) -> list[int]:
+    """How many tasks there are for so many parts, and at each level of the tree that adds what they give.
+
+    Example:
+        >>> tree_of(100)
+        [100, 13, 2, 1]
+    """
+    widths = [parts]
+    while widths[-1] > 1:
+        widths.append(-(-widths[-1] // FAN_IN))
+    return widths
 
 
-def _idle(tasks: int) -> None:
-    """As many tasks as a call has parts, which do nothing."""
+def idle(tasks: int) -> None:
+    """As many tasks that do nothing, and one that takes what they give."""
     token = uuid.uuid4().hex
     parts: Graph = {(f"idle-{token}", place): (_nothing,) for place in range(tasks)}
     total = f"idle_sum-{token}"

@@ -7,7 +7,6 @@ has one function for it, which follows from the declaration. All else takes the 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -79,7 +78,7 @@ def direct(
             return straight(other, self)
 
     function.__doc__ = general.__doc__
-    function.__signature__ = inspect.signature(general)  # type: ignore[attr-defined]
+    function.__wrapped__ = general  # type: ignore[attr-defined]  # whose signature it has
     return function
 
 

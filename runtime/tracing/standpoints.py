@@ -12,16 +12,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Iterator
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ...tracer.graph import Node
-from ...tracer.origin import is_own
+from ...tracer.origin import frames_within, is_own
 from ...tracer.trace import Standpoint, Trace
 from ..bytecode.liveness import asks_at_statement, live_variables
+from ..captures.contents import content_of_cell
 from ..values import asked, dtypes
 from ..values.modes import is_recording
 from ..values.tensor import Device, Tensor
@@ -60,7 +60,7 @@ class Standpoints:
 
     def now(self) -> Standpoint | None:
         """Where Python stands."""
-        frames = list(_frames(self.trace.lost_numbers.root))
+        frames = list(frames_within(self.trace.lost_numbers.root))
         users = [frame for frame in frames if not is_own(frame.f_code)]
         if not users:
             return None
@@ -81,14 +81,6 @@ class Standpoints:
 
 ASKING = frozenset((asked.__file__, sys.modules[Trace.__module__].__file__))
 """The files that a question passes through on its way from a truth value."""
-
-
-def _frames(root: CodeType | None) -> Iterator[FrameType]:
-    """What runs inside of the trace, the innermost first."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code is not root:
-        yield frame
-        frame = frame.f_back
 
 
 class _Described:
@@ -155,7 +147,7 @@ class _Described:
             items = value.items()
             return tuple((self.value(key, name), self.value(one, f"{name}_{key}")) for key, one in items)
         if issubclass(kind, FunctionType):
-            cells = tuple(_content(cell) for cell in value.__closure__ or ())
+            cells = tuple(map(content_of_cell, value.__closure__ or ()))
             held = (value.__defaults__, value.__kwdefaults__, cells)
             return value.__code__, id(value.__globals__), self.value(held, name)
         if issubclass(kind, MethodType):
@@ -195,16 +187,6 @@ HEAP_TYPE = 1 << 9
 def _is_plain(kind: type) -> bool:
     """Whether objects of a class hold nothing but attributes in their dict."""
     return all(one.__flags__ & HEAP_TYPE and "__slots__" not in vars(one) for one in kind.__mro__[:-1])
-
-
-EMPTY = "an empty cell"
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return EMPTY
 
 
 class _Same:
