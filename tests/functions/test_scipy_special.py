@@ -220,6 +220,17 @@ def test_moments_of_large_shapes_take_few_intervals(monkeypatch: pytest.MonkeyPa
     assert sum(asked) < 100_000
 
 
+def test_students_distribution_at_its_middle() -> None:
+    """There the derivatives of all orders are the limits of those beside it."""
+
+    def second(point: np.ndarray) -> np.ndarray:
+        return pb.hessian(lambda p: scipy.special.stdtr(p[0], p[1]))(point)
+
+    beside = (second(np.array([3.0, 1e-5])) + second(np.array([3.0, -1e-5]))) / 2
+    for function in (second, pb.compile(second)):
+        np.testing.assert_allclose(function(np.array([3.0, 0.0])), beside, rtol=1e-9, atol=1e-12)
+
+
 def test_spherical_functions_at_zero() -> None:
     zero = np.float64(0.0)
     for n, value, slope in ((0, 1.0, 0.0), (1, 0.0, 1 / 3), (2, 0.0, 0.0)):
