@@ -11,14 +11,27 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import struct
 import sys
-from types import BuiltinFunctionType, FrameType, FunctionType, MethodType, ModuleType
+from collections import OrderedDict
+from collections.abc import Callable
+from operator import attrgetter
+from types import (
+    BuiltinFunctionType,
+    FrameType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 from typing import Any
 
 import numpy as np
 
 from ...tracer.graph import Node
-from ...tracer.origin import frames_within, is_own
+from ...tracer.origin import frames_within, is_own, is_users_file
 from ...tracer.trace import Standpoint, Trace
 from ..bytecode.liveness import asks_at_statement, live_variables
 from ..captures.contents import content_of_cell
@@ -30,8 +43,9 @@ MOST_VALUES = 2000
 """That are compared at a standpoint."""
 MOST_BYTES = 1 << 12
 """Of an array without traced values that is compared."""
-NUMBERS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, np.generic)
-FIXED = (type, ModuleType, np.ufunc, np.dtype, dtypes.DType, Device)
+NUMBERS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range)
+DESCRIPTORS = (GetSetDescriptorType, MemberDescriptorType, WrapperDescriptorType)
+FIXED = (np.ufunc, np.dtype, dtypes.DType, Device, *DESCRIPTORS)
 """What never changes, so that it is enough that it is the same object."""
 
 
@@ -122,10 +136,10 @@ class _Described:
 
         Raises Incomparable.
         """
-        kind = type(value)
-        if issubclass(kind, NUMBERS):  # not isinstance: a tensor is one of what it stands for
+        kind = type(value)  # not isinstance: a tensor is one of what it stands for
+        if kind in NUMBERS or (issubclass(kind, np.generic) and kind is not np.void):
             return kind, repr(value)
-        if issubclass(kind, FIXED):
+        if _is_fixed(value):
             return _Same(value)
         if id(value) in self._known:
             return self._known[id(value)]
@@ -133,12 +147,27 @@ class _Described:
             raise Incomparable
         self._known[id(value)] = len(self._kept)
         self._kept.append(value)
-        return kind, self._parts(value, name)
+        return self._class_of(value), self._parts(value, name)
+
+    def _class_of(self, value: Any) -> Any:
+        kind = type(value)
+        return kind if kind.__module__ == "builtins" or issubclass(kind, Tensor) else self.value(kind, "")
 
     def _parts(self, value: Any, name: str) -> Any:
         kind = type(value)  # by which no stand-in is what it stands for
         if issubclass(kind, Tensor):
             return self._tensor(value, name)
+        if issubclass(kind, type):
+            return self._class(value)
+        if _has_hidden_state(kind):
+            raise Incomparable
+        return self._content(value, name), self.value(getattr(value, "__dict__", None), name)
+
+    def _content(self, value: Any, name: str) -> Any:
+        """What an object holds besides attributes."""
+        kind = type(value)
+        if issubclass(kind, NUMBERS):
+            return repr(value)
         if issubclass(kind, np.ndarray):
             return self._array(value)
         if issubclass(kind, tuple | list):
@@ -148,17 +177,17 @@ class _Described:
             return tuple((self.value(key, name), self.value(one, f"{name}_{key}")) for key, one in items)
         if issubclass(kind, FunctionType):
             cells = tuple(map(content_of_cell, value.__closure__ or ()))
-            held = (value.__defaults__, value.__kwdefaults__, cells)
-            return value.__code__, id(value.__globals__), self.value(held, name)
-        if issubclass(kind, MethodType):
-            return self.value((value.__func__, value.__self__), name)
+            given = (value.__defaults__, value.__kwdefaults__, cells)
+            return value.__code__, id(value.__globals__), self.value(given, name)
         if issubclass(kind, BuiltinFunctionType):
             return value.__name__, self.value(value.__self__, name)
-        if issubclass(kind, functools.partial):
-            return self.value((value.func, value.args, value.keywords), name)
-        if _is_plain(kind) and hasattr(value, "__dict__"):
-            return _Same(kind), self.value(vars(value), name)
-        raise Incomparable
+        return tuple(self.value(part, name) for known in HOLDING for part in _held(value, known))
+
+    def _class(self, value: type) -> Any:
+        """What a class holds that the traced function has made."""
+        own = vars(value).items()
+        held = {key: one for key, one in own if not _is_special(key) or issubclass(type(one), FunctionType)}
+        return self.value(value.__mro__[1:], value.__name__), self.value(held, value.__name__)
 
     def _tensor(self, value: Tensor, name: str) -> Any:
         payload, view = value.payload, value._view
@@ -180,13 +209,54 @@ class _Described:
         return value.dtype, value.shape, value.tobytes(), None if value.base is None else id(value.base)
 
 
-HEAP_TYPE = 1 << 9
-"""Of `type.__flags__`: made by a `class` statement."""
+HOLDING: dict[type, Callable[[Any], Any]] = {
+    MethodType: attrgetter("__func__", "__self__"),
+    functools.partial: attrgetter("func", "args", "keywords"),
+    property: attrgetter("fget", "fset", "fdel"),
+    classmethod: attrgetter("__func__"),
+    staticmethod: attrgetter("__func__"),
+}
+"""What objects hold that hold nothing else, but for attributes."""
+CONTAINERS = (tuple, list, dict, OrderedDict, np.ndarray)
+KNOWN = (*NUMBERS, *HOLDING, *CONTAINERS, object, FunctionType, BuiltinFunctionType)
+"""Classes made in C of whose objects all is known."""
 
 
-def _is_plain(kind: type) -> bool:
-    """Whether objects of a class hold nothing but attributes in their dict."""
-    return all(one.__flags__ & HEAP_TYPE and "__slots__" not in vars(one) for one in kind.__mro__[:-1])
+def _held(value: Any, kind: type) -> tuple[Any, ...]:
+    return (HOLDING[kind](value),) if issubclass(type(value), kind) else ()
+
+
+def _is_special(name: str) -> bool:
+    """Whether a name in a class is one that Python itself enters there."""
+    return name == "_abc_impl" or (name.startswith("__") and name.endswith("__"))
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether a value never changes while a function runs, or the trace finds out that it does."""
+    kind = type(value)
+    if issubclass(kind, ModuleType):
+        path = getattr(value, "__file__", None)
+        return value.__name__ in sys.builtin_module_names or (path is not None and not is_users_file(path))
+    if issubclass(kind, type):  # what a module has is explored, and what changes it (`captures/closure.py`)
+        with contextlib.suppress(AttributeError, KeyError):
+            return attrgetter(value.__qualname__)(sys.modules[value.__module__]) is value
+    return issubclass(kind, FIXED)
+
+
+POINTER = struct.calcsize("P")
+MANAGED_DICT, MANAGED_WEAKREFS = 1 << 4, 1 << 3
+"""Of `type.__flags__`: these do not lie in the object."""
+
+
+def _has_hidden_state(kind: type) -> bool:
+    """Whether objects of a class hold what no attribute shows: in slots, or for C code."""
+    base = next(one for one in kind.__mro__ if one in KNOWN)
+    places = (
+        (kind.__dictoffset__, base.__dictoffset__, MANAGED_DICT),
+        (kind.__weakrefoffset__, base.__weakrefoffset__, MANAGED_WEAKREFS),
+    )
+    added = sum(bool(mine and not known and not kind.__flags__ & flag) for mine, known, flag in places)
+    return kind.__basicsize__ != base.__basicsize__ + POINTER * added
 
 
 class _Same:
