@@ -96,6 +96,8 @@ class Standpoint:
     """Names and nodes of the traced values."""
     rest: Any
     """Everything else, in a form that is equal only where it is the same; None where nothing can tell."""
+    stays: tuple[bool, bool] = (False, False)
+    """Whether what Python holds without a name is left alone until it asks here again, after no and after yes."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -154,10 +154,11 @@ def _heads(
 
 
 def _is_same_state(one: Guard, other: Guard) -> bool:
-    """Whether Python held the same variables, but for values, at two questions of one place."""
+    """Whether Python held the same, but for values, at two questions of one place, the first of a turn."""
     mine, theirs = one.standpoint, other.standpoint
     assert mine is not None and theirs is not None
-    return theirs.rest is not None and mine.rest == theirs.rest and _has_same_variables(one, other)
+    is_same = theirs.rest is not None and mine.rest == theirs.rest and _has_same_variables(one, other)
+    return is_same and mine.stays[bool(one.answer)]
 
 
 def _has_same_variables(one: Guard, other: Guard) -> bool:

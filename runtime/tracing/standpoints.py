@@ -33,7 +33,7 @@ import numpy as np
 from ...tracer.graph import Node
 from ...tracer.origin import frames_within, is_own, is_users_file
 from ...tracer.trace import Standpoint, Trace
-from ..bytecode.liveness import asks_at_statement, live_variables
+from ..bytecode.liveness import branch_at, live_variables
 from ..captures.contents import content_of_cell
 from ..values import asked, dtypes
 from ..values.modes import is_recording
@@ -79,14 +79,19 @@ class Standpoints:
         if not users:
             return None
         run = self._runs.setdefault(users[0], len(self._runs))
-        place = (run, *((frame.f_code, frame.f_lasti) for frame in frames))
         before = frames[: frames.index(users[0])]
-        if len({frame.f_code.co_filename for frame in before} - ASKING) > 0:
+        branch = branch_at(users[0].f_code, users[0].f_lasti)
+        callers = tuple((frame.f_code, frame.f_lasti) for frame in frames[len(before) + 1 :])
+        following = (users[0].f_lasti,) if branch is None else branch.following
+        place = run, users[0].f_code, following, *callers
+        if {frame.f_code.co_filename for frame in before} - ASKING:
             return Standpoint(place, (), None)
         described = _Described(self.trace)
         rest = tuple(described.frame(frame) for frame in users)
-        is_whole = described.is_whole and asks_at_statement(users[0].f_code, users[0].f_lasti)
-        return Standpoint(place, tuple(described.tensors), (self._modes(), rest) if is_whole else None)
+        tensors = tuple(described.tensors)
+        if branch is None or not described.is_whole:
+            return Standpoint(place, tensors, None)
+        return Standpoint(place, tensors, (self._modes(), rest), branch.stays)
 
     def _modes(self) -> Any:
         trace = self.trace
