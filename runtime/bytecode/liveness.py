@@ -126,7 +126,7 @@ class Branch:
     """A question for a truth value: where the interpreter goes on, and whether it comes back as it was."""
 
     following: tuple[int, int]
-    """If the answer is no, if it is yes. Where code stands twice, as the condition of a `while`, its first place."""
+    """If the answer is no, if it is yes. Of code that stands twice, as conditions do, the first place."""
     stays: tuple[bool, bool]
     """Whether, until it asks here again, it leaves alone the unnamed values that it holds here: the iterators
     of `for`, contexts of `with`, arguments of calls, and what whoever runs a generator holds."""
@@ -179,7 +179,7 @@ def _is_same(code: CodeType, one: int, other: int, most: int) -> bool:
     if one == other:
         return True
     mine, theirs = _instructions(code)[one], _instructions(code)[other]
-    if most == 0 or _handlers(code, one) != _handlers(code, other) or _depth(code, one) != _depth(code, other):
+    if most == 0 or any(of(code, one) != of(code, other) for of in (_handlers, _depth)):
         return False
     is_jump = mine.opname.startswith("POP_JUMP"), theirs.opname.startswith("POP_JUMP")
     if all(is_jump) and mine.opname.endswith("NONE") == theirs.opname.endswith("NONE"):

@@ -3,7 +3,7 @@
 Where two standpoints of a trace are equal but for the values of tensors, Python goes on from both in the
 same way, as far as it gets the same answers. So what a `while` loop does from one of them on holds for any
 number of turns (`codegen/rolling/turns.py`). Instructions read variables, iterators and what these hold: a
-standpoint says nothing (its `rest` is None) where part of that cannot be compared, as an iterator that a
+standpoint says nothing (its `held` is None) where part of that cannot be compared, as an iterator that a
 `for` runs through.
 """
 
@@ -38,6 +38,7 @@ from ..captures.contents import content_of_cell
 from ..values import asked, dtypes
 from ..values.modes import is_recording
 from ..values.tensor import Device, Tensor
+from ..values.value_kinds import NumpyScalar
 
 MOST_VALUES = 2000
 """That are compared at a standpoint."""
@@ -58,10 +59,12 @@ class Standpoints:
 
     Args:
         trace: what is under way; it calls `now` where Python asks.
+        asks_identity: whether code asks which values are one object, numbers too.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, asks_identity: bool) -> None:
         self.trace = trace
+        self.asks_identity = asks_identity
         self._runs: dict[FrameType, int] = {}
         """Runs of functions that have asked, numbered: held, so that no other run takes the place of one."""
 
@@ -83,15 +86,16 @@ class Standpoints:
         branch = branch_at(users[0].f_code, users[0].f_lasti)
         callers = tuple((frame.f_code, frame.f_lasti) for frame in frames[len(before) + 1 :])
         following = (users[0].f_lasti,) if branch is None else branch.following
-        place = run, users[0].f_code, following, *callers
+        code = users[0].f_code, following, *callers
+        place = run, code
         if {frame.f_code.co_filename for frame in before} - ASKING:
-            return Standpoint(place, (), None)
-        described = _Described(self.trace)
-        rest = tuple(described.frame(frame) for frame in users)
+            return Standpoint(code, place, ())
+        described = _Described(self.trace, self.asks_identity)
+        own, *others = [described.frame(frame) for frame in users]
         tensors = tuple(described.tensors)
         if branch is None or not described.is_whole:
-            return Standpoint(place, tensors, None)
-        return Standpoint(place, tensors, (self._modes(), rest), branch.stays)
+            return Standpoint(code, place, tensors)
+        return Standpoint(code, place, tensors, ((self._modes(), own), others), branch.stays)
 
     def _modes(self) -> Any:
         trace = self.trace
@@ -110,8 +114,9 @@ class _Described:
         is_whole: whether there is nothing else that cannot be compared.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, asks_identity: bool) -> None:
         self.trace = trace
+        self.asks_identity = asks_identity
         self.tensors: list[tuple[str, Node]] = []
         self._known: dict[int, int] = {}
         """The number of each object that has been seen: what is one object at one standpoint is at others."""
@@ -146,6 +151,8 @@ class _Described:
             return kind, repr(value)
         if _is_fixed(value):
             return _Same(value)
+        if issubclass(kind, NumpyScalar) and not self.asks_identity:  # nobody writes into it
+            return kind, self._tensor(value, name)
         if id(value) in self._known:
             return self._known[id(value)]
         if len(self._kept) >= MOST_VALUES:
