@@ -508,3 +508,21 @@ def test_few_long_steps_with_arrays_of_their_own_are_left_alone() -> None:
     x, *weights = arrays((3,), *((3, 3),) * 4)
     graph = traced(layers, x, *weights)
     assert not any(note.startswith("rolled: 4 steps") for note in roll(graph).notes)
+
+
+@pytest.mark.parametrize("scales", [[1] * 3 + [2] * 2 + [3] * 9, [1] * 3 + [2] * 2 + [3] * 12], ids=len)
+def test_loops_right_behind_each_other_whose_last_steps_are_shorter(scales: list[int]) -> None:
+    def scaled(x):
+        total = 0 * x
+        for scale in scales:
+            if x > 1:
+                x = x / 2
+                if x > 20:
+                    total = total + scale * x
+            x = x * 3
+        return total
+
+    for x in (np.array(1000.0), np.array(2500.0)):
+        assert pb.compile(scaled)(x) == pytest.approx(scaled(x), rel=1e-12)
+        value, slope = pb.compile(pb.value_and_grad(scaled))(x)
+        assert value == pytest.approx(scaled(x), rel=1e-12) and slope == pytest.approx(scaled(x) / x)
