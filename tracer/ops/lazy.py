@@ -11,6 +11,12 @@ def scipy_special() -> ModuleType:
     return scipy.special
 
 
+def scipy_stats() -> ModuleType:
+    import scipy.stats
+
+    return scipy.stats
+
+
 def scipy_linalg() -> ModuleType:
     import scipy.linalg
 
