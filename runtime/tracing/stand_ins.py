@@ -317,7 +317,7 @@ JOINING_LISTS = frozenset((
 ))  # fmt: skip
 """Functions whose first argument is a list of arrays."""
 LISTS_OF_ARRAYS = frozenset((
-    np.block, np.meshgrid, np.append, np.broadcast_arrays, np.select, np.choose, np.lexsort, np.array_equal,
+    np.block, np.meshgrid, np.broadcast_arrays, np.select, np.choose, np.lexsort, np.array_equal,
     np.piecewise,
 ))  # fmt: skip
 """Functions that take lists of arrays in other ways."""
