@@ -39,6 +39,7 @@ from ..values.value_kinds import NumpyScalar, as_kind, plain
 
 Function = Callable[..., Any]
 Argnums = int | str | Sequence[int | str]
+HOW_TO_GIVE = " Pass arrays, also in tuples, lists, dicts and dataclasses, or choose other argnums."
 
 _closed: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
 """By id the aliases of functions that have run: a gradient inside leaves them behind its result."""
@@ -107,7 +108,7 @@ class Inputs:
         if not isinstance(leaf, Tensor | np.ndarray | np.generic | float | int | complex):
             raise ArgumentError(
                 f"{self.name}: argument '{label}' is a {type(leaf).__name__}; only tensors, arrays and "
-                f"floats can be differentiated.{how_to_pass(leaf) or ' Choose other argnums.'}"
+                f"floats can be differentiated.{how_to_pass(leaf) or HOW_TO_GIVE}"
             )
         require_plain_array(leaf, f"{self.name}: argument '{label}'")
         tensor = standing_for(leaf)
@@ -125,7 +126,7 @@ class Inputs:
             self._own.add(id(alias))
         alias._frozen = (
             f"{self.name} writes into its argument '{label}', of which a gradient is taken; write into a "
-            "clone() of it"
+            f"{alias._copying}() of it"
         )
         return alias
 
