@@ -62,6 +62,18 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"extent: a part of like cases, drawn by --extent-seed={config.getoption('--extent-seed')}"
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of tests that are marked with `part` take a part; but all that somebody names."""
+    from extent import part_of
+
+    if any("::" in argument for argument in config.args):
+        return
+    taken = part_of(items)
+    config.hook.pytest_deselected(items=list(set(items).difference(taken)))
+    items[:] = taken
+
+
 def pytest_collection_finish() -> None:
     """Modules and tests stay to the end: no collection of garbage need look at them."""
     gc.collect()
