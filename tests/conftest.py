@@ -37,8 +37,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Keep compiled code between runs, apart from the user's own; the workers of xdist inherit it.
 
-    Every graph that a pass makes, and every program of the loop IR, is verified.
+    Every graph that a pass makes, and every program of the loop IR, is verified. Tests start many processes,
+    so Python's own code of the modules is kept as well, also where the environment says otherwise: else each
+    process compiles all that it imports.
     """
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.setdefault("PULLBACK_CHECK", "1")  # before `settings` is imported
     os.environ["PULLBACK_MACHINE"] = "reference"  # generated text is the same wherever tests run
     if config.getoption("--poison"):
