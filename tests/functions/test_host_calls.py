@@ -24,6 +24,8 @@ from pullback.tracer.operator import OPERATORS, operators
 from pullback.tracer.ops import bessel, polynomials
 from pullback.tracer.ops import matrix_equations as equations
 
+pytestmark = pytest.mark.part(4)
+
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.8, 0.8, (4, 3))
 POSITIVE = RNG.uniform(1.2, 3.0, (4, 3))

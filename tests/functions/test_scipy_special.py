@@ -13,6 +13,8 @@ from special_cases import POLYNOMIALS, ROWS
 
 import pullback as pb
 
+pytestmark = pytest.mark.part(4)
+
 rows = pytest.mark.parametrize("name", ROWS)
 
 
