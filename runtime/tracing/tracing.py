@@ -232,7 +232,7 @@ class _Run:
         self.takes_tensors = bool(tensors)
         self.records = is_recording() and any(tensor.requires_grad for tensor in tensors)
         self.trace = Trace(name, self.records, answers)
-        self.standpoints = Standpoints(self.trace)
+        self.standpoints = Standpoints(self.trace, self.reading.asks_identity)
         self.rolls_turns = rolls_turns and not (changed.numbers or changed.containers)
         self.stand_ins: list[tuple[Tensor, Node, str]] = []
         self.differentiated: list[Tensor] = []

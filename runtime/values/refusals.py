@@ -130,6 +130,20 @@ def noted(message: str, kind: type[PullbackError] = GradientError) -> Any:
     return error
 
 
+def raised_plainly(error: Exception, reason: Exception) -> Exception:
+    """An error of the user's code on plain values, to be shown as it is: no refusal has led to it.
+
+    Args:
+        reason: why the code was not traced.
+    """
+    refusals = _refusals.get()
+    if refusals is not None:
+        refusals.clear()
+    if error is not reason:
+        error.add_note(f"Python called it with arrays since it is not traced: {_shortened(str(reason))}")
+    return error
+
+
 # --- errors of others ---------------------------------------------------------------------------------------
 
 ABOUT_TENSORS = re.compile(

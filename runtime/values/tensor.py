@@ -129,8 +129,8 @@ class Tensor(Asked):
     """An array with a gradient: the state that tensors of all kinds have."""
 
     __slots__ = (
-        "__weakref__", "_cell", "_frozen", "_grad", "_grad_fn", "_hooks", "_output_nr", "_requires_grad",
-        "_value", "_view",
+        "__weakref__", "_cell", "_frozen", "_grad", "_grad_fn", "_hooks", "_is_closed", "_output_nr",
+        "_requires_grad", "_value", "_view",
     )  # fmt: skip
     rank = 2
     _precedence = 0
@@ -156,6 +156,8 @@ class Tensor(Asked):
     """Of a leaf; other tensors' hooks live on their node."""
     _frozen: str
     """Why it must not be written to while traced; empty if it may."""
+    _is_closed: bool
+    """Set where a transform has differentiated with respect to it: see `transforms/inputs.py`."""
 
     if TYPE_CHECKING:  # what methods.py binds
 

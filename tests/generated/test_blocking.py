@@ -6,6 +6,8 @@ import pytest
 import pullback as pb
 from pullback.errors import DimensionError
 
+pytestmark = pytest.mark.part(4)
+
 
 def energy(table, positions, scale):
     rows = table[positions]
