@@ -87,6 +87,7 @@ def test_compiled_they_are_as_eager(name: str) -> None:
     [
         *((name, {}) for name in ("solve", "det", "logabsdet", "sign_of_det", "cholesky", "eliminated")),
         *((name, {}) for name in ("unit_like", "lower_half")),
+        *(("symmetric", {"sign": sign}) for sign in (1.0, -1.0)),
         *(("triangle", {"lower": lower}) for lower in (True, False)),
         *(
             ("triangular_solve", {"lower": lower, "transposed": transposed})
