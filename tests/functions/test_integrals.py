@@ -11,7 +11,7 @@ from scipy import integrate
 import pullback as pb
 from pullback.errors import ArgumentError, ConvergenceError, ShapeError, UnsupportedError
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 RUNS = pytest.mark.parametrize("run", [lambda f: f, pb.compile], ids=["eager", "compiled"])
 
 

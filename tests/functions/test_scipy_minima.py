@@ -10,7 +10,7 @@ from scipy import optimize
 import pullback as pb
 from pullback.errors import ArgumentError, ConvergenceError, LinearAlgebraError, UnsupportedError
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 RUNS = pytest.mark.parametrize("run", [pb.grad, pb.compile], ids=["eager", "compiled"])
 TIMES = np.linspace(0.0, 2.0, 12)
 NOISE = 0.03 * np.cos(17.0 * TIMES)

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 import pullback as pb
 from pullback.errors import ConvergenceError, LinearAlgebraError, UnsupportedError
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 
 def cubic(x: Any, a: Any) -> Any:
