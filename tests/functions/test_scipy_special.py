@@ -185,6 +185,32 @@ def test_orthogonal_polynomials(name: str) -> None:
             np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-8)
 
 
+OTHERS = [
+    name for name in scipy.special.__all__
+    if isinstance(getattr(scipy.special, name), np.ufunc) and name not in SPECIAL
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_any_other_ufunc_has_a_derivative_or_refuses(name: str) -> None:
+    """By each of its arguments, also where it gives several arrays."""
+    function, rng = getattr(scipy.special, name), drawn(name)
+    given = [rng.uniform(0.6, 0.9, 3) for _ in range(function.nin)]
+
+    def total(*given: Any) -> Any:
+        found = function(*given)
+        return sum(one.real for one in found) if isinstance(found, tuple) else found.real
+
+    for place in range(function.nin):
+        try:
+            found = pb.grad(lambda *x: total(*x).sum(), argnums=place)(*given)
+        except pb.errors.PullbackError:
+            continue
+        wanted = difference(total, given, place, 1e-3)
+        if np.isfinite(wanted).all():
+            np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-8)
+
+
 X = np.array([0.4, 1.3, -0.7])
 COMPOSED: dict[str, Callable[[Any], Any]] = {
     "comb": lambda x: scipy.special.comb(4.5 + x, x) + scipy.special.comb(x + 5, 2, repetition=True),
