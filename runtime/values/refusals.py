@@ -187,6 +187,9 @@ def _about_tensor(error: Exception, raised: TracebackType | None) -> Exception:
     if raised is not None:
         call = call_at(raised.tb_frame, raised.tb_lasti)
         place = place_of_line(raised.tb_frame.f_code.co_filename, raised.tb_lineno)
+    if "'NoneType'" in str(error):
+        shown = f"{call or 'an operator'} is given None{at_place(place)}: {_shortened(str(error))}."
+        return ArgumentError(f"{shown} Pass an array or a number in its place.")
     kind = UnsupportedError if isinstance(error, AttributeError) else ArgumentError
     found = kind(
         f"{call or 'a library'} cannot take the tensor that stands for an array or a number here, since the "

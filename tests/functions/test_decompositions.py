@@ -19,6 +19,8 @@ from pullback.tracer.ops.complex_parts import BY_CALLS
 from pullback.tracer.ops.movement import pairs_of
 from pullback.tracer.spec import Spec, spec_of
 
+pytestmark = pytest.mark.part(4)
+
 OPERATORS_HERE = [one.name for one in operators("decomposition") if one.operands == ("a",)]
 
 

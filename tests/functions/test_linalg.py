@@ -17,6 +17,8 @@ from pullback.tracer.operator import OPERATORS
 from pullback.tracer.spec import spec_of
 from pullback.tracer.verify import verify
 
+pytestmark = pytest.mark.part(4)
+
 BATCHES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 1), (0,))
 
 
