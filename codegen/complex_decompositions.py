@@ -108,20 +108,15 @@ def eigen_hermitian_of_upper(matrix: np.ndarray, out: np.ndarray) -> bool:
     return decompose_hermitian(matrix, out, False)
 
 
-def is_finite_triangle(matrix: np.ndarray, lower: bool) -> bool:
-    """Whether no number of a triangle is nan or inf."""
-    nothing = 0.0  # but of nan and inf
-    for row in range(matrix.shape[0]):
-        for column in range(row + 1):
-            for part in range(2):
-                nothing += 0.0 * (matrix[row, column, part] if lower else matrix[column, row, part])
-    return nothing == 0.0
-
-
 def decompose_hermitian(matrix: np.ndarray, out: np.ndarray, lower: bool) -> bool:
     """`eigen_hermitian`, of one triangle."""
     size = matrix.shape[0]
-    is_found = is_finite_triangle(matrix, lower)
+    nothing = 0.0  # but of nan and inf
+    for row in range(size):
+        for column in range(row + 1):
+            for part in range(2):
+                nothing += 0.0 * (matrix[row, column, part] if lower else matrix[column, row, part])
+    is_found = nothing == 0.0
     if is_found and size > 0:
         copy_pairs_by_column(matrix, out[0, :, :, :])
         set_zero(out[1, :, :, :], 0)
@@ -158,7 +153,12 @@ def eigenvalues_hermitian_of_upper(matrix: np.ndarray, out: np.ndarray) -> bool:
 def find_real_eigenvalues(matrix: np.ndarray, out: np.ndarray, lower: bool) -> bool:
     """`eigenvalues_hermitian`, of one triangle."""
     size = matrix.shape[0]
-    is_found = is_finite_triangle(matrix, lower)
+    nothing = 0.0  # but of nan and inf
+    for row in range(size):
+        for column in range(row + 1):
+            for part in range(2):
+                nothing += 0.0 * (matrix[row, column, part] if lower else matrix[column, row, part])
+    is_found = nothing == 0.0
     if is_found and size > 0:
         copy_into_reals(matrix, out)
         if lower:

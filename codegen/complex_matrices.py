@@ -9,9 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numpy import int64
 
+from ..tracer.lapack import ROUTINES
 from .blas import gemm_of_pairs
-from .matrices import BLOCK
-from .vector_math import sqrt
+from .vector_math import log, sqrt
+
+BLOCK = 8
+"""As in `matrices.py`; the loops take longer than those of real numbers."""
+complex_triangular_factor = ROUTINES["complex_triangular_factor"]
 
 
 def multiply_pairs(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
@@ -161,37 +165,124 @@ def eliminate_pairs(a: np.ndarray, out: np.ndarray) -> None:
     """
     size = a.shape[0]
     copy_pairs(a, out)
-    for start in range(0, size, BLOCK):
-        stop = min(start + BLOCK, size)
+    eliminate_rows_of_pairs(out[:size], out[size, :, :])
+
+
+def eliminate_rows_of_pairs(out: np.ndarray, exchanged: np.ndarray) -> None:
+    """L, without its ones, and U of a matrix of any shape in place.
+
+    `exchanged` says with which row each is exchanged, one after the other.
+    """
+    rows = out.shape[0]
+    columns = out.shape[1]
+    count = min(rows, columns)
+    for start in range(0, count, BLOCK):
+        stop = min(start + BLOCK, count)
         for k in range(start, stop):
             place = k
             largest = abs(out[k, k, 0]) + abs(out[k, k, 1])
-            for i in range(k + 1, size):
+            for i in range(k + 1, rows):
                 found = abs(out[i, k, 0]) + abs(out[i, k, 1])
                 if found > largest:
                     largest = found
                     place = i
-            out[size, k, 0] = place
-            out[size, k, 1] = 0.0
+            exchanged[k, 0] = place
+            exchanged[k, 1] = 0.0
             exchange_pairs(out, k, place)
             if largest != 0.0:
                 x = out[k, k, 0] / largest
                 y = out[k, k, 1] / largest
                 square = (x * x + y * y) * largest
-                for i in range(k + 1, size):
+                for i in range(k + 1, rows):
                     re = (out[i, k, 0] * x + out[i, k, 1] * y) / square
                     im = (out[i, k, 1] * x - out[i, k, 0] * y) / square
                     out[i, k, 0] = re
                     out[i, k, 1] = im
                     subtract_row(out, i, k, re, im, k + 1, stop)
-        if stop < size:
+        if stop < columns:
             for i in range(start + 1, stop):
                 for k in range(start, i):
-                    subtract_row(out, i, k, out[i, k, 0], out[i, k, 1], stop, size)
-            gemm_of_pairs(
-                -1.0, False, False, out[stop:size, start:stop], out[start:stop, stop:],
-                1.0, out[stop:size, stop:],
-            )  # fmt: skip
+                    subtract_row(out, i, k, out[i, k, 0], out[i, k, 1], stop, columns)
+            if stop < rows:
+                gemm_of_pairs(
+                    -1.0, False, False, out[stop:, start:stop], out[start:stop, stop:], 1.0, out[stop:, stop:]
+                )
+
+
+def determine_pairs(a: np.ndarray, out: np.ndarray) -> None:
+    """What `eliminate_pairs` makes of a matrix, and behind it the determinant, its sign and the logarithm of
+    its size, each at the first place of a row.
+
+    Args:
+        a: shape (n, n, 2), with n > 0.
+        out: shape (n + 4, n, 2).
+
+    >>> determine_pairs(a, determined)
+    """
+    size = a.shape[0]
+    copy_pairs(a, out)
+    eliminate_rows_of_pairs(out[:size], out[size, :, :])
+    re = 1.0
+    im = 0.0
+    along = 1.0
+    across = 0.0
+    logarithm = 0.0
+    for k in range(size):
+        turn = 1.0 if out[size, k, 0] == k else -1.0
+        x = turn * out[k, k, 0]
+        y = turn * out[k, k, 1]
+        kept = re
+        re = kept * x - im * y
+        im = kept * y + im * x
+        largest = abs(x) if abs(x) > abs(y) else abs(y)
+        scale = largest if largest > 0.0 else 1.0
+        x = x / scale
+        y = y / scale
+        length = sqrt(x * x + y * y)
+        divisor = length if largest > 0.0 else 1.0
+        x = x / divisor
+        y = y / divisor
+        kept = along
+        along = kept * x - across * y
+        across = kept * y + across * x
+        logarithm += log(largest) + log(divisor)
+    for row in range(size + 1, size + 4):
+        for column in range(size):
+            out[row, column, 0] = 0.0
+            out[row, column, 1] = 0.0
+    out[size + 1, 0, 0] = re
+    out[size + 1, 0, 1] = im
+    out[size + 2, 0, 0] = along
+    out[size + 2, 0, 1] = across
+    out[size + 3, 0, 0] = logarithm
+
+
+def triangles_of_pairs(matrix: np.ndarray, out: np.ndarray) -> None:
+    """`triangles` of complex matrices.
+
+    Args:
+        matrix: shape (m, n, 2).
+        out: shape (3, m, n, 2).
+
+    >>> triangles_of_pairs(a[i], parts[i])
+    """
+    rows = matrix.shape[0]
+    columns = matrix.shape[1]
+    copy_pairs(matrix, out[0, :, :, :])
+    for plane in range(1, 3):
+        for row in range(rows):
+            for column in range(columns):
+                out[plane, row, column, 0] = row if column == 0 else 0.0
+                out[plane, row, column, 1] = 0.0
+    count = min(rows, columns)
+    if count > 0:
+        eliminate_rows_of_pairs(out[0, :, :, :], out[2, :, 0, :])
+    for before in range(count):
+        row = count - 1 - before
+        other = int64(out[2, row, 0, 0])
+        kept = out[1, row, 0, 0]
+        out[1, row, 0, 0] = out[1, other, 0, 0]
+        out[1, other, 0, 0] = kept
 
 
 def solve_eliminated_pairs(eliminated: np.ndarray, b: np.ndarray, out: np.ndarray) -> bool:
@@ -286,38 +377,20 @@ def factor_hermitian(a: np.ndarray, out: np.ndarray) -> bool:
     """
     size = a.shape[0]
     is_definite = True
-    copy_pairs(a, out)
-    for start in range(0, size, BLOCK):
-        stop = min(start + BLOCK, size)
-        for j in range(start, stop):
-            is_definite = is_definite and out[j, j, 0] > 0.0
-            root = sqrt(out[j, j, 0])
-            out[j, j, 0] = root
-            out[j, j, 1] = 0.0
-            for i in range(j + 1, size):
-                out[i, j, 0] = out[i, j, 0] / root
-                out[i, j, 1] = out[i, j, 1] / root
-                for k in range(j + 1, min(i + 1, stop)):
-                    re = out[i, j, 0] * out[k, j, 0] + out[i, j, 1] * out[k, j, 1]
-                    im = out[i, j, 1] * out[k, j, 0] - out[i, j, 0] * out[k, j, 1]
-                    out[i, k, 0] -= re
-                    out[i, k, 1] -= im
-        for first in range(stop, size, BLOCK):
-            last = min(first + BLOCK, size)
-            gemm_of_pairs(
-                -1.0, False, True, out[first:, start:stop], out[first:last, start:stop],
-                1.0, out[first:, first:last],
-            )  # fmt: skip
-    for i in range(size):
-        for j in range(i + 1, size):
-            out[i, j, 0] = 0.0
-            out[i, j, 1] = 0.0
+    for i in range(size):  # by column the factor is the transposed, of a matrix that is conjugated
+        for j in range(size):
+            out[i, j, 0] = a[i, j, 0] if j <= i else 0.0
+            out[i, j, 1] = a[i, j, 1] if j < i else 0.0
+    if size > 0:
+        last = size - 1
+        complex_triangular_factor(size, out, out[0, last, 1:])  # which is 0, unless there is no factor
+        is_definite = out[0, last, 1] == 0.0
     return is_definite
 
 
 FUNCTIONS = (
     multiply_pairs, multiply_by_adjoint, multiply_adjoint, multiply_adjoints,
-    eliminate_pairs, solve_eliminated_pairs, solve_eliminated_adjoint,
+    eliminate_pairs, determine_pairs, triangles_of_pairs, solve_eliminated_pairs, solve_eliminated_adjoint,
     solve_lower_pairs, solve_upper_pairs, solve_adjoint_of_lower, solve_adjoint_of_upper, factor_hermitian,
 )  # fmt: skip
 """Those that generated code calls."""

@@ -506,41 +506,32 @@ def reflect(matrix: np.ndarray, out: np.ndarray) -> None:
             out[1, row, column] = 0.0
 
 
-def exchanged_rows(matrix: np.ndarray, out: np.ndarray) -> None:
-    """In the first column of `out[0]` which row of the matrix each row becomes, in that of `out[1]` the row
-    that it was exchanged with, when elimination divides by the largest element of a column.
+def triangles(matrix: np.ndarray, out: np.ndarray) -> None:
+    """L, without its ones, and U of a matrix whose rows are exchanged in `out[0]`.
+
+    In the first column of `out[1]` which row of their product each row of the matrix is, in that of `out[2]`
+    with which row each was exchanged, one after the other.
 
     Args:
         matrix: shape (m, n).
-        out: shape (3, m, n), the last plane for what is left of the matrix.
-
-    >>> exchanged_rows(a[i], parts[i])
-    """
-    rows, columns = matrix.shape
-    for row in range(rows):
-        for column in range(columns):
-            out[0, row, column] = row
-            out[1, row, column] = row
-    copy(matrix, out[2, :, :])
-    eliminate_rows(out[2, :, :], out[1, :, :1], True)
-    for row in range(min(rows, columns)):
-        other = int64(out[1, row, 0])
-        kept = out[0, row, 0]
-        out[0, row, 0] = out[0, other, 0]
-        out[0, other, 0] = kept
-
-
-def triangles(matrix: np.ndarray, out: np.ndarray) -> None:
-    """Both triangles whose product the matrix is, without the ones on the lower one's diagonal, in `out[0]`.
-
-    Args:
-        matrix: shape (n, n).
-        out: shape (1, n, n).
+        out: shape (3, m, n).
 
     >>> triangles(a[i], parts[i])
     """
+    rows, columns = matrix.shape
     copy(matrix, out[0, :, :])
-    eliminate_rows(out[0, :, :], out[0, :, :], False)
+    for plane in range(1, 3):
+        for row in range(rows):
+            for column in range(columns):
+                out[plane, row, column] = row if column == 0 else 0.0
+    eliminate_rows(out[0, :, :], out[2, :, :1])
+    count = min(rows, columns)
+    for before in range(count):
+        row = count - 1 - before
+        other = int64(out[2, row, 0])
+        kept = out[1, row, 0]
+        out[1, row, 0] = out[1, other, 0]
+        out[1, other, 0] = kept
 
 
 def exponential(matrix: np.ndarray, out: np.ndarray) -> None:
@@ -649,7 +640,6 @@ FUNCTIONS = (
     singular_of_adjoint,
     singular_numbers,
     orthogonal_triangular,
-    exchanged_rows,
     triangles,
     exponential,
     exponential_derivative,

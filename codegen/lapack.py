@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from llvmlite import binding as llvm
@@ -15,11 +15,12 @@ SYMBOL_PREFIX = "pullback_lapack_"
 _INT8, _INT32, _INT64 = (ir.IntType(bits) for bits in (8, 32, 64))
 _VOID, _BYTES = ir.VoidType(), _INT8.as_pointer()
 
+
 def define(module: ir.Module, routine: Routine, dtype: str) -> ir.Function:
     """The function of a routine and a dtype in an LLVM module.
 
     Its arguments are the extents, in int64, and the addresses of the arrays. Its workspace lives as long as
-    a call.
+    a call; how large it is, LAPACK is asked once for matrices of one size.
     """
     name = f"pullback_{routine.name}_{dtype}"
     if name in module.globals:
@@ -40,31 +41,70 @@ def define(module: ir.Module, routine: Routine, dtype: str) -> ir.Function:
     def call() -> None:
         builder.call(called, [slots[one] for one in routine.tokens])
 
-    call()  # which says how much workspace it needs
-    size = builder.fptosi(builder.load(slots["work"]), _INT64)
-    size = builder.add(size, builder.add(builder.ashr(size, _INT64(20)), _INT64(1)))  # as lapack.enough
-    least = builder.mul(given["n"], _INT64(INTEGERS))
-    integers = builder.sext(builder.load(slots["iwork"]), _INT64)
-    integers = builder.select(builder.icmp_signed("<", integers, least), least, integers)
+    if "lwork" in routine.tokens:
+        memory = _workspace(builder, routine, given, slots, call)
+        builder.store(_INT32(1), slots["info"])  # unless it is called
+        with builder.if_then(builder.icmp_unsigned("!=", memory, _BYTES(None))):
+            call()
+        builder.call(_external(module, ir.FunctionType(_VOID, [_BYTES]), "free"), [memory])
+    else:
+        call()
+    with builder.if_then(builder.icmp_signed("!=", builder.load(slots["info"]), _INT32(0))):
+        builder.store(element(float("nan")), given[CHECKED])
+    builder.ret_void()
+    return function
+
+
+def _workspace(
+    builder: ir.IRBuilder, routine: Routine, given: dict[str, Any], slots: dict[str, Any],
+    call: Callable[[], None],
+) -> ir.Value:  # fmt: skip
+    """Memory for work, whose parts the slots then tell, and their sizes."""
+    element = slots["work"].type
+    size = _size_of_work(builder, routine, given, slots, call)
+    integers = builder.mul(given["n"], _INT64(INTEGERS))
     reals = _reals_of(builder, given) if routine.is_complex else _INT64(0)
     for one, length in (("lwork", size), ("lrwork", reals), ("liwork", integers)):
         builder.store(builder.trunc(length, _INT32), slots[one])
     sizes = [builder.mul(one, _INT64(ELEMENT)) for one in (size, reals)]
     in_bytes = builder.add(*sizes)  # integers begin where numbers of any dtype end
     room = builder.add(in_bytes, builder.mul(integers, _INT64(4)))
-    allocate = _external(module, ir.FunctionType(_BYTES, [_INT64]), "malloc")
+    allocate = _external(builder.module, ir.FunctionType(_BYTES, [_INT64]), "malloc")
     memory = builder.call(allocate, [room])
-    slots["work"] = builder.bitcast(memory, element.as_pointer())
-    slots["rwork"] = builder.bitcast(builder.gep(memory, sizes[:1]), element.as_pointer())
+    slots["work"] = builder.bitcast(memory, element)
+    slots["rwork"] = builder.bitcast(builder.gep(memory, sizes[:1]), element)
     slots["iwork"] = builder.bitcast(builder.gep(memory, [in_bytes]), _INT32.as_pointer())
-    builder.store(_INT32(1), slots["info"])  # unless it is called
-    with builder.if_then(builder.icmp_unsigned("!=", memory, _BYTES(None))):
+    return memory
+
+
+def _size_of_work(
+    builder: ir.IRBuilder, routine: Routine, given: dict[str, Any], slots: dict[str, Any],
+    call: Callable[[], None],
+) -> ir.Value:  # fmt: skip
+    """How many elements a call needs, by LAPACK itself; of the last size of matrices it is known.
+
+    What is known are one atomic number's parts: extents below 2**16, and the answer.
+    """
+    known = ir.GlobalVariable(builder.module, _INT64, f"{builder.function.name}_needs")
+    known.linkage, known.initializer = "internal", _INT64(0)
+    n, m = given["n"], given.get("m", given["n"])
+    sizes = builder.or_(builder.shl(m, _INT64(16)), n)
+    last = builder.load_atomic(known, "monotonic", 8)
+    large = builder.lshr(builder.or_(m, n), _INT64(16))
+    is_known = builder.and_(
+        builder.icmp_unsigned("==", builder.lshr(last, _INT64(32)), sizes),
+        builder.icmp_unsigned("==", large, _INT64(0)),
+    )
+    answer = builder.alloca(_INT64)
+    builder.store(builder.and_(last, _INT64(2**32 - 1)), answer)
+    with builder.if_then(builder.not_(is_known)):
         call()
-    builder.call(_external(module, ir.FunctionType(_VOID, [_BYTES]), "free"), [memory])
-    with builder.if_then(builder.icmp_signed("!=", builder.load(slots["info"]), _INT32(0))):
-        builder.store(element(float("nan")), given[CHECKED])
-    builder.ret_void()
-    return function
+        asked = builder.fptosi(builder.load(slots["work"]), _INT64)
+        more = builder.add(builder.ashr(asked, _INT64(20)), _INT64(1))  # as lapack.enough
+        asked = builder.add(asked, more)
+        builder.store(asked, answer)
+        builder.store_atomic(builder.or_(builder.shl(sizes, _INT64(32)), asked), known, "monotonic", 8)
+    return builder.load(answer)
 
 
 def _reals_of(builder: ir.IRBuilder, given: dict[str, ir.Value]) -> ir.Value:

@@ -10,43 +10,53 @@ from __future__ import annotations
 import numpy as np
 from numpy import int64
 
+from ..tracer.lapack import ROUTINES
 from .blas import gemm
 from .vector_math import sqrt
 
-BLOCK = 32
+BLOCK = 16
 """Columns that are eliminated by loops before a product brings the rest up to date."""
+SMALL_FACTOR = 32
+"""Columns up to which loops find Cholesky's factor as fast as LAPACK."""
+triangular_factor = ROUTINES["triangular_factor"]
 
 
 def factor_cholesky(a: np.ndarray, out: np.ndarray) -> bool:
     """The lower triangular L with L L' = a into `out`; the lower triangle of `a` is read. False without any.
 
+    LAPACK finds that of a large matrix: by column it is the upper triangle.
+
     >>> factor_cholesky(covariance, factor)
     """
     size = a.shape[0]
+    last = size - 1
     is_definite = True
-    for i in range(size):  # above the diagonal first, where a step of the elimination is along rows
-        for j in range(i + 1):
-            out[j, i] = a[i, j]
-        for j in range(i):
-            out[i, j] = 0.0
-    for start in range(0, size, BLOCK):
-        stop = min(start + BLOCK, size)
-        if start > 0:
-            gemm(-1.0, out[:start, start:stop].T, out[:start, start:], 1.0, out[start:stop, start:])
-        for i in range(start, stop):
+    if size > SMALL_FACTOR:
+        for i in range(size):
+            for j in range(i + 1):
+                out[i, j] = a[i, j]
+            for j in range(i + 1, size):
+                out[i, j] = 0.0
+        triangular_factor(size, out, out[0, last:])  # which is 0, unless there is no factor
+        is_definite = out[0, last] == 0.0
+    else:
+        for i in range(size):  # above the diagonal first, where a step of the elimination is along rows
+            for j in range(i + 1):
+                out[j, i] = a[i, j]
+        for i in range(size):
             is_definite = is_definite and not out[i, i] <= 0.0
             pivot = sqrt(out[i, i])
             out[i, i] = pivot
             for j in range(i + 1, size):
                 out[i, j] = out[i, j] / pivot
-            for k in range(i + 1, stop):
+            for k in range(i + 1, size):
                 factor = out[i, k]
                 for j in range(k, size):
                     out[k, j] -= factor * out[i, j]
-    for i in range(size):
-        for j in range(i):
-            out[i, j] = out[j, i]
-            out[j, i] = 0.0
+        for i in range(size):
+            for j in range(i):
+                out[i, j] = out[j, i]
+                out[j, i] = 0.0
     return is_definite
 
 
@@ -120,28 +130,27 @@ def eliminate(a: np.ndarray, out: np.ndarray) -> None:
     """
     size = a.shape[0]
     copy(a, out)
-    eliminate_rows(out[:size], out[size:].T, True)
+    eliminate_rows(out[:size], out[size:].T)
 
 
-def eliminate_rows(out: np.ndarray, exchanged: np.ndarray, exchanges: bool) -> None:
+def eliminate_rows(out: np.ndarray, exchanged: np.ndarray) -> None:
     """L, without its ones, and U of a matrix of any shape in place.
 
-    Where rows are exchanged, the first column of `exchanged` says with which, one after the other.
+    The first column of `exchanged` says with which row each is exchanged, one after the other.
     """
     rows, columns = out.shape
     count = min(rows, columns)
     for start in range(0, count, BLOCK):
         stop = min(start + BLOCK, count)
         for k in range(start, stop):
-            if exchanges:
-                place = k
-                largest = abs(out[k, k])
-                for i in range(k + 1, rows):
-                    if abs(out[i, k]) > largest:
-                        largest = abs(out[i, k])
-                        place = i
-                exchanged[k, 0] = place
-                exchange(out, k, place)
+            place = k
+            largest = abs(out[k, k])
+            for i in range(k + 1, rows):
+                if abs(out[i, k]) > largest:
+                    largest = abs(out[i, k])
+                    place = i
+            exchanged[k, 0] = place
+            exchange(out, k, place)
             pivot = out[k, k]
             if pivot != 0.0:
                 for i in range(k + 1, rows):

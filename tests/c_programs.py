@@ -94,14 +94,14 @@ def lapacke() -> str:
             ]
             last = names[max(place for place, token in enumerate(tokens) if token in EXTENTS)]
             first = names[min(place for place, token in enumerate(tokens) if token in EXTENTS)]
+            ask = f"call({', '.join(given)});\n    " if "lwork" in tokens else "asked[0] = 0; "
             lines.append(
                 f"int LAPACKE_{symbol}(int order, {parameters})\n{{\n"
                 f"    void (*call)() = (void (*)()){address_of('cython_lapack', symbol)}ULL;\n"
                 f"    {kind} asked[2], reals[2], *work = asked, *rwork = reals;\n"
                 f"    int integers = 0, *iwork = &integers;\n"
                 f"    int lwork = -1, lrwork = -1, liwork = -1, info = 0;\n"
-                f"    call({', '.join(given)});\n"
-                f"    lwork = (int)asked[0] + 1;\n"
+                f"    {ask}lwork = (int)asked[0] + 1;\n"
                 f"    lrwork = {last} * (5 * {last} + 2 * {first} + 8) + 1;\n"
                 f"    liwork = integers + 8 * {last};\n"
                 f"    work = malloc(lwork * sizeof(asked));\n"

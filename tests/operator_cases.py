@@ -997,6 +997,9 @@ NOT_IN_THE_TABLE = {
         ("product_of_pairs", "eliminated_pairs", "eliminated_pairs_solution", "solved_pairs"),
         "of complex matrices: tests/graphs/test_split_complex.py",
     ),
+    **dict.fromkeys(
+        ("determined_pairs", "det_on_pairs", "sign_of_det_on_pairs", "logabsdet_on_pairs"), DECOMPOSED
+    ),
     "matrix_exp": DECOMPOSED,
     "expm_frechet": DECOMPOSED,
     "pinv": DECOMPOSED,
@@ -1012,6 +1015,7 @@ NOT_IN_THE_TABLE = {
     "searchsorted": "of rows in order: tests/functions/test_sorting.py",
     "solve": MATRICES,
     "solve_factored": MATRICES,
+    "lu_solve": MATRICES,
     "det": MATRICES,
     "logabsdet": MATRICES,
     "sign_of_det": MATRICES,

@@ -34,7 +34,7 @@ SMALL = 6
 SMALL_TRIANGLE = 16
 """... and one by reflections."""
 INTEGERS = 8
-"""For each column so many integers of workspace, where a routine does not say how many it needs."""
+"""For each column so many integers of workspace are enough."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class Routine:
     """A function of LAPACK with some of its letters.
 
     `text` are its arguments: letters, the extents m and n, arrays by column, workspace that it says the size
-    of, and `info`. Of failure tells the first number of the array w, which is then nan.
+    of, and `info`. Of failure tells the first number of the array w, which is then nan; it may be one that
+    LAPACK does not take.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Routine:
         """What a call is given: extents and arrays, in the order in which they come first."""
         return [
             one
-            for one in dict.fromkeys(self.tokens)
+            for one in dict.fromkeys((*self.tokens, CHECKED))
             if one.islower() and one not in WORKSPACE and one != "info"
         ]
 
@@ -95,10 +96,11 @@ class _Prepared:
         self.fixed = {name: ctypes.addressof(one) for name, one in self.kept.items()}
         asked = {name: np.zeros(2, dtype) for name in tokens if name not in self.fixed}
         places = self.fixed | {name: one.ctypes.data for name, one in asked.items()}
-        self.function(*[places[one] for one in tokens])  # which says how much workspace it needs
-        integers["lwork"].value = enough(int(asked["work"][0]))
+        if "lwork" in tokens:
+            self.function(*[places[one] for one in tokens])  # which says how much workspace it needs
+        integers["lwork"].value = enough(int(asked["work"][0])) if "lwork" in tokens else 0
         integers["lrwork"].value = reals_of(*extents) if routine.is_complex else 0
-        integers["liwork"].value = max(integers["iwork"].value, INTEGERS * numbers["n"])
+        integers["liwork"].value = INTEGERS * numbers["n"]
         sizes = (ELEMENT * integers["lwork"].value, ELEMENT * integers["lrwork"].value)
         self.places = {"work": 0, "rwork": sizes[0], "iwork": sum(sizes)}
         self.room = sum(sizes) + 4 * integers["liwork"].value
@@ -166,6 +168,7 @@ ROUTINES = {
         _of_both("singular_values", "gesdd", "gesdd", "N m n a m w a m a n work lwork rwork iwork info"),
         _of_both("reflections", "gelqf", "gelqf", "n m a n w work lwork info"),
         _of_both("orthonormal_rows", "orglq", "unglq", "n m n a n w work lwork info"),
+        _of_both("triangular_factor", "potrf", "potrf", "U n a n info"),
     )
     for one in pair
 }

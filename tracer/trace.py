@@ -482,7 +482,7 @@ class Trace:
 def created(array: np.ndarray) -> Node | None:
     """An array that code can write: zeros, ones, `np.arange(n)` and `np.eye(n)`."""
     kind, size = array.dtype.kind, len(array) if array.ndim else 0
-    if size < 2 or kind not in "fiu":
+    if size < 2 or not array.size or kind not in "fiu":
         return None
     if array.flat[0] in (0, 1) and (array == array.flat[0]).all() and not np.signbit(array).any():
         attributes = {"shape": array.shape, "value": array.flat[0].item(), "dtype": array.dtype}

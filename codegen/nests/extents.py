@@ -471,6 +471,7 @@ _RULES: dict[str, Rule] = {
     "on_pairs": _fresh,
     "product_of_pairs": _product_of_pairs,
     "eliminated_pairs": _decomposition_of_pairs,
+    "determined_pairs": _decomposition_of_pairs,
     "eliminated_pairs_solution": _solution_of_pairs,
     "solved_triangle_pairs": _solution_of_pairs,
     **{one.name: _decomposition_of_pairs for one in BY_CALLS.values()},

@@ -376,7 +376,7 @@ def _called(node: Node, *operands: Value) -> Value:
     ]
     options = tuple(sorted(node.attributes.items()))
     attributes = {"of": node.operator.name, "pairs": pairs, "options": options}
-    operator = BY_CALLS.get(node.operator.name, on_pairs)
+    operator = BY_CALLS.get(node.operator.name, on_pairs) if node.operands[0].spec.size else on_pairs
     found = make_node(operator, tuple(arrays), attributes, name=node.name or node.operator.noun)
     return parts_of_pairs(found) if node.dtype.kind == "c" else found
 

@@ -24,13 +24,16 @@ from .common import (
     filled,
     iota,
     matrix_named_either_way,
+    promoted,
 )
-from .contraction import matmul
+from .complex_numbers import real as real_part
 from .decompositions import matrices
 from .joining import cat
 from .linalg import cholesky, inverse, solve, solve_triangular, square
 from .movement import expand_to, transpose
 from .parts import along, diagonal, part, selected, tril, triu
+
+INT32 = np.dtype("int32")
 
 __all__ = ["lu", "lu_solve", "lu_unpack", "triangular_solve"]
 
@@ -89,48 +92,30 @@ class TriangularSolve(NamedTuple):
 # --- LU -----------------------------------------------------------------------------------------------------
 
 
-def _triangles(a: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """L and U, the order of the rows of their product, and LAPACK's pivots, counted from 1."""
-    rows, columns = a.shape[-2:]
+def _factored(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Both triangles in one matrix, which row of their product each row is, and LAPACK's pivots, from 1."""
+    batch, (rows, columns) = tuple(a.shape[:-2]), a.shape[-2:]
+    if d.is_number(a) or not (rows and columns):
+        places = expand_to(iota(rows), (*batch, rows))
+        return a, places, as_dtype(part(places, len(batch), 0, min(rows, columns)) + 1, INT32)
+    planes = apply(d.lu, a)
+    positions = as_dtype(real_part(selected(planes._detached(), planes.ndim - 1, 0)), INT64)
+    places, exchanged = (selected(positions, len(batch), plane) for plane in (1, 2))
+    pivots = as_dtype(part(exchanged, len(batch), 0, min(rows, columns)) + 1, INT32)
+    return selected(planes, len(batch), 0), places, pivots
+
+
+def _triangles(both: Tensor) -> tuple[Tensor, Tensor]:
+    """L and U of what holds both."""
+    rows, columns = both.shape[-2:]
     count = min(rows, columns)
-    if d.is_number(a):
-        nothing = filled((*a.shape[:-2], 1), 0, INT64)
-        return apply(la.unit_like, a), a, nothing, as_dtype(nothing + 1, np.dtype("int32"))
-    exchanges = as_dtype(apply(d.row_exchanges, a._detached()), INT64)
-    first = selected(exchanges, exchanges.ndim - 1, 0) if columns else exchanges.sum(-1)
-    order = selected(first, first.ndim - 2, 0)
-    pivots = part(selected(first, first.ndim - 2, 1), first.ndim - 2, 0, count)
-    places = expand_to(order.unsqueeze(-1), tuple(a.shape))
-    ordered = along(a, places, a.ndim - 2)
-    top = part(part(ordered, a.ndim - 2, 0, count), a.ndim - 1, 0, count)
-    both = top if d.is_number(top) else selected(apply(d.lu, top), top.ndim - 2, 0)
-    lower = tril(both, -1) + apply(la.unit_like, both._detached())
-    upper = triu(both)
-    if rows > count:
-        below = part(ordered, a.ndim - 2, count, rows)
-        lower = cat([lower, solve_triangular(upper, below, upper=True, left=False)], -2)
-    if columns > count:
-        beside = part(part(ordered, a.ndim - 2, 0, count), a.ndim - 1, count, columns)
-        upper = cat(
-            [
-                upper,
-                solve_triangular(
-                    tril(both, -1) + apply(la.unit_like, both._detached()),
-                    beside,
-                    upper=False,
-                    unitriangular=True,
-                ),
-            ],
-            -1,
-        )
-    return lower, upper, order, as_dtype(pivots + 1, np.dtype("int32"))
+    lower, upper = part(both, both.ndim - 1, 0, count), part(both, both.ndim - 2, 0, count)
+    return tril(lower, -1) + wrap(np.eye(rows, count, dtype=array_dtype(both))), triu(upper)
 
 
-def _permutation(order: Tensor, dtype: np.dtype) -> Tensor:
-    """P with P[order[i], i] = 1."""
-    rows = order.shape[-1]
-    at = order.unsqueeze(-2) == wrap(np.arange(rows)[:, None])
-    return as_dtype(at, dtype)
+def _permutation(places: Tensor, dtype: np.dtype) -> Tensor:
+    """P with P[i, places[i]] = 1."""
+    return as_dtype(places.unsqueeze(-1) == wrap(np.arange(places.shape[-1])), dtype)
 
 
 @matrix_named_either_way
@@ -145,8 +130,8 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> Lu:
     a = matrices(A, "lu")
     if not pivot:
         fail(UnsupportedError, "linalg.lu: pivot=False is not supported; with pivots P is a permutation.")
-    lower, upper, order, _ = _triangles(a)
-    return Lu(_permutation(order, array_dtype(a)), lower, upper)
+    both, places, _ = _factored(a)
+    return Lu(_permutation(places, array_dtype(a)), *_triangles(both))
 
 
 @matrix_named_either_way
@@ -160,15 +145,8 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> LuFactor:
     a = matrices(A, "lu_factor")
     if not pivot:
         fail(UnsupportedError, "linalg.lu_factor: pivot=False is not supported.")
-    lower, upper, _, pivots = _triangles(a)
-    rows, columns = a.shape[-2:]
-    lower = tril(lower, -1)
-    if rows > columns:
-        missing = filled((*a.shape[:-2], rows - columns, columns), 0, array_dtype(a))
-        return LuFactor(lower + cat([upper, missing], -2), pivots)
-    if columns > rows:
-        lower = cat([lower, filled((*a.shape[:-2], rows, columns - rows), 0, array_dtype(a))], -1)
-    return LuFactor(lower + upper, pivots)
+    both, _, pivots = _factored(a)
+    return LuFactor(both, pivots)
 
 
 @matrix_named_either_way
@@ -203,26 +181,23 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
         tensor([[2.]])
     """
     both = matrices(LU_data, "lu_unpack")
-    rows, columns = both.shape[-2:]
-    count = min(rows, columns)
-    dtype = array_dtype(both)
-    lower = tril(part(both, both.ndim - 1, 0, count), -1)
-    lower = lower + wrap(np.eye(rows, count, dtype=dtype))
-    upper = triu(part(both, both.ndim - 2, 0, count))
+    rows, dtype = both.shape[-2], array_dtype(both)
     pivots = unwrap(LU_pivots)
     if isinstance(pivots, np.ndarray) and not is_tracing():
-        return Lu(_permutation(wrap(_rows_after(pivots, rows)), dtype), lower, upper)
-    return Lu(_permutation(_traced_rows_after(LU_pivots, rows), dtype), lower, upper)
+        places = wrap(_places_after(pivots, rows))
+    else:
+        places = _traced_places_after(LU_pivots, rows)
+    return Lu(_permutation(places, dtype), *_triangles(both))
 
 
-def _rows_after(pivots: np.ndarray, rows: int) -> np.ndarray:
-    """The order of the rows after exchanges as LAPACK counts them."""
+def _places_after(pivots: np.ndarray, rows: int) -> np.ndarray:
+    """Where each row is after exchanges as LAPACK counts them."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
-    order = np.tile(np.arange(rows), (len(flat), 1))
-    for one, exchanges in zip(order, flat):
-        for place, other in enumerate(exchanges - 1):
+    places = np.tile(np.arange(rows), (len(flat), 1))
+    for one, exchanges in zip(places, flat):
+        for place, other in reversed(list(enumerate(exchanges - 1))):
             one[[place, other]] = one[[other, place]]
-    return order.reshape(*pivots.shape[:-1], rows)
+    return places.reshape(*pivots.shape[:-1], rows)
 
 
 def linalg_lu_solve(
@@ -234,19 +209,15 @@ def linalg_lu_solve(
         >>> lu_solve(*lu_factor(tensor([[2.0]])), tensor([[4.0]]))
         tensor([[2.]])
     """
-    permutation, lower, upper = lu_unpack(LU, pivots)
-    if adjoint:
-        lower, upper = conjugate(lower), conjugate(upper)
-    if adjoint != (not left):  # both transpose the equation
-        sides = B if left else transpose(B, -2, -1)
-        inner = solve_triangular(transpose(upper, -2, -1), sides, upper=False)
-        found = solve_triangular(transpose(lower, -2, -1), inner, upper=True, unitriangular=True)
-        found = matmul(permutation, found)
-    else:
-        sides = B if left else transpose(B, -2, -1)
-        inner = matmul(transpose(permutation, -2, -1), sides)
-        inner = solve_triangular(lower, inner, upper=False, unitriangular=True)
-        found = solve_triangular(upper, inner, upper=True)
+    both, sides = promoted("lu_solve", square(LU, "lu_solve"), matrices(B, "lu_solve"), broadcast=False)
+    sides = sides if left else transpose(sides, -2, -1)
+    batch = np.broadcast_shapes(tuple(both.shape[:-2]), tuple(sides.shape[:-2]))
+    exchanges = as_dtype(as_dtype(pivots, INT64) - 1, array_dtype(both)).unsqueeze(-2)
+    factors = cat([both, exchanges], -2)
+    factors, sides = (expand_to(one, (*batch, *one.shape[-2:])) for one in (factors, sides))
+    sides = conjugate(sides) if adjoint else sides
+    found = apply(la.factored_solution, factors, sides, transposed=adjoint == left)
+    found = conjugate(found) if adjoint else found
     return found if left else transpose(found, -2, -1)
 
 
@@ -260,12 +231,12 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     return linalg_lu_solve(LU_data, LU_pivots, b)
 
 
-def _traced_rows_after(pivots: Tensor, rows: int) -> Tensor:
+def _traced_places_after(pivots: Tensor, rows: int) -> Tensor:
     """The same in a graph."""
     batch, count = tuple(pivots.shape[:-1]), pivots.shape[-1]
     others = as_dtype(pivots, INT64) - 1
     places = order = expand_to(iota(rows), (*batch, rows))
-    for place in range(count):
+    for place in reversed(range(count)):
         other = part(others, len(batch), place, place + 1)
         moved = along(order, other, len(batch))
         here = part(order, len(batch), place, place + 1)

@@ -6,6 +6,9 @@ PyTorch's sense, so the rules are those of real matrices with adjoints in the pl
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from ..dims import equated_shapes
@@ -14,7 +17,7 @@ from ..operator import Array, WholeCall, declare
 from ..spec import Spec
 from .linalg import triangle
 from .matrices import eliminated, eliminated_solution, triangular_solution
-from .movement import of_pairs, pairs_of
+from .movement import between, of_pairs, pairs_of, reshape
 
 # --- products of matrices -----------------------------------------------------------------------------------
 
@@ -87,6 +90,43 @@ eliminated_pairs = declare(
     evaluate=lambda a: _with_parts(eliminated.evaluate(of_pairs.evaluate(a))),
     doc="`eliminated` of complex matrices",
 )  # fmt: skip
+MORE_ROWS = 4
+"""Of `determined_pairs`, behind those of the matrix: exchanges, and at the first place of each ..."""
+DETERMINANT, SIGN, LOGARITHM = 1, 2, 3
+"""... the determinant, its sign and the logarithm of its size."""
+
+
+def _determined(a: np.ndarray) -> np.ndarray:
+    whole = of_pairs.evaluate(a)
+    found = np.zeros((*a.shape[:-3], a.shape[-3] + MORE_ROWS, *a.shape[-2:]), a.dtype)
+    found[..., : a.shape[-3] + 1, :, :] = _with_parts(eliminated.evaluate(whole))
+    sign, logarithm = np.linalg.slogdet(whole)
+    for row, one in ((DETERMINANT, np.linalg.det(whole)), (SIGN, sign), (LOGARITHM, logarithm)):
+        found[..., a.shape[-3] + row, 0, 0] = np.real(one)
+        found[..., a.shape[-3] + row, 0, 1] = np.imag(one)
+    return found
+
+
+determined_pairs = declare(
+    "determined_pairs", "matrix", "a", noun="determinant", call=WholeCall(("determine_pairs",), dims=3),
+    infer=lambda a: a.with_shape((*a.shape[:-3], a.shape[-3] + MORE_ROWS, *a.shape[-2:])),
+    evaluate=_determined,
+    doc="what `eliminated_pairs` makes of matrices, and rows with their determinants",
+)  # fmt: skip
+
+
+def determinant_of_pairs(row: int, is_real: bool) -> Callable[..., Array]:
+    """What one of these rows says, as a body: a pair, or a real number."""
+
+    def body(a: Array, **attributes: Any) -> Array:
+        rank, size = len(a.shape), a.shape[-2]
+        found = between(determined_pairs(a), rank - 3, size + row, size + row + 1)
+        found = between(between(found, rank - 2, 0, 1), rank - 1, 0, 1 if is_real else 2)
+        return reshape(found, shape=tuple(a.shape[:-3]) + (() if is_real else (2,)))
+
+    return body
+
+
 eliminated_pairs_solution = declare(
     "eliminated_pairs_solution", "matrix", "factors b", evaluate=_solved, noun="solution",
     infer=lambda factors, b, adjoint: b,

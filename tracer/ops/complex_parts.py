@@ -15,6 +15,7 @@ import numpy as np
 from ..operator import OPERATORS, Array, Operator, WholeCall, declare
 from ..spec import Spec, complex_dtype, real_dtype
 from . import decompositions
+from .complex_matrices import DETERMINANT, LOGARITHM, SIGN, determinant_of_pairs
 from .elementwise import complex_of, convert, elementwise, imag, multiply, real
 from .movement import of_pairs, pairs_of
 
@@ -148,6 +149,13 @@ BY_CALLS: dict[str, Operator] = {
     if isinstance(one, Operator) and one.call is not None and one.call.of_pairs
 }  # fmt: skip
 """By the name of an operator on complex numbers the same for those that generated code has a function of."""
+BY_CALLS |= {
+    name: _declare_on_pairs(
+        f"{name}_on_pairs", "composite", body=determinant_of_pairs(row, name == "logabsdet"),
+        needs_own_rule=True,
+    )
+    for name, row in (("det", DETERMINANT), ("sign_of_det", SIGN), ("logabsdet", LOGARITHM))
+}  # fmt: skip
 BY_CALLS["cholesky"] = _declare_on_pairs(
     "cholesky_on_pairs", "decomposition", noun="factor",
     call=WholeCall(("factor_hermitian",), dims=3, refusal=("linalg.cholesky", "positive definite")),

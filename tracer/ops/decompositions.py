@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import GradientError, ShapeError
 from ..lapack import ROUTINES
 from ..operator import HOLOMORPHIC, OWN_RULES, Array, Operator, WholeCall, declare
-from ..spec import Spec, complex_dtype, real_dtype
+from ..spec import INT64, Spec, complex_dtype, real_dtype
 from .elementwise import (
     absolute,
     add,
@@ -38,6 +38,7 @@ from .elementwise import (
     where,
     zeros_like,
 )
+from .indexing import gather
 from .lazy import scipy_linalg
 from .linalg import (
     adjoint,
@@ -51,6 +52,7 @@ from .linalg import (
 )
 from .matrices import of_each_matrix
 from .movement import between, concatenate, of_pairs, pairs_of, reshape
+from .reduction import cumsum
 
 
 def matrix(
@@ -63,7 +65,6 @@ def matrix(
     evaluate: Callable[..., np.ndarray],
     vjp: Mapping[str, Callable[..., Array]] | None = None,
     square: bool = False,
-    positions: bool = False,
     converges: bool = False,
     **fields: Any,
 ) -> Operator:
@@ -71,8 +72,7 @@ def matrix(
     and of `of_pairs` of complex numbers, which `choose` says by the attributes.
 
     Without planes it makes (..., m + 1, n) real numbers, the last row of which counts, and 2 m + 1 rows of
-    complex matrices. Those that hold `positions` are real as well. `converges`: LAPACK's iteration does so,
-    or not, as of nan and inf.
+    complex matrices. `converges`: LAPACK's iteration does so, or not, as of nan and inf.
     """
 
     def infer(a: Spec, **attributes: Any) -> Spec:
@@ -80,7 +80,7 @@ def matrix(
         *batch, rows, columns = a.shape
         if not planes:
             return Spec((*batch, _rows_to_compute_in(a) + 1, columns), real_dtype(a.dtype))
-        return Spec((*batch, planes, rows, columns), real_dtype(a.dtype) if positions else a.dtype)
+        return Spec((*batch, planes, rows, columns), a.dtype)
 
     refusal = (f"linalg.{name}", NOT_CONVERGING.removeprefix("is not ")) if converges else None
     return declare(
@@ -486,53 +486,59 @@ qr = matrix(
     doc="orthonormal columns and a triangle with that product, of a matrix with no more columns than rows",
 )  # fmt: skip
 
-# --- triangles of a square matrix, whose rows are exchanged before ------------------------------------------
-
-
-def _evaluate_exchanges(a: np.ndarray) -> np.ndarray:
-    result = np.zeros((*a.shape[:-2], 3, *a.shape[-2:]), real_dtype(a.dtype))
-    for place in np.ndindex(a.shape[:-2]) if a.size else ():
-        _, pivots = scipy_linalg().lu_factor(a[place], check_finite=False)
-        order = np.arange(a.shape[-2])
-        result[(*place, 1, slice(None), 0)] = order
-        for one, other in enumerate(pivots):
-            order[[one, other]] = order[[other, one]]
-        result[(*place, 0, slice(None), 0)] = order
-        result[(*place, 1, slice(len(pivots)), 0)] = pivots
-    return result
-
-
-row_exchanges = matrix(
-    "row_exchanges", planes=3, functions=("exchanged_rows",), evaluate=_evaluate_exchanges, positions=True,
-    of_complex=HOLOMORPHIC,
-    doc="the order of rows, and the pivots, with which elimination divides by the largest",
-)  # fmt: skip
+# --- triangles of a matrix whose rows are exchanged ---------------------------------------------------------
 
 
 def _evaluate_lu(a: np.ndarray) -> np.ndarray:
-    """Both triangles in one matrix, by elimination without exchanges."""
-    left = np.array(a)
-    for place in range(a.shape[-1] - 1):
-        pivot = left[..., place, place, None]
-        left[..., place + 1 :, place] /= np.where(pivot == 0, 1, pivot)
-        below, beside = left[..., place + 1 :, place, None], left[..., place, None, place + 1 :]
-        left[..., place + 1 :, place + 1 :] -= below * beside
-    return _planes(a, left)
+    result = np.zeros((*a.shape[:-2], 3, *a.shape[-2:]), a.dtype)
+    for place in np.ndindex(a.shape[:-2]) if a.size else ():
+        both, pivots = scipy_linalg().lu_factor(a[place], check_finite=False)
+        places = list(range(a.shape[-2]))
+        exchanged = [*pivots.tolist(), *places[len(pivots) :]]
+        for one, other in reversed(list(enumerate(pivots.tolist()))):
+            places[one], places[other] = places[other], places[one]
+        result[(*place, 0)] = both
+        result[(*place, slice(1, 3), slice(None), 0)] = places, exchanged
+    return result
 
 
-def _lu_cotangent(g: Array, y: Array) -> Array:
+def _rows_at(x: Array, places: Array) -> Array:
+    """The rows of each matrix at places, one for each."""
+    ones = zeros_like(places) + 1
+    batch = [cumsum(ones, dim=dim) - 1 for dim in range(len(places.shape) - 1)]
+    return gather(x, *batch, places)
+
+
+def _lu_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
+    rows, columns = a_spec.shape[-2:]
+    rank, size = a_spec.ndim, min(rows, columns)
     both, g = plane_of(y, 0), plane_of(g, 0)
-    lower, upper = _strictly_lower(both) + unit_like(both), _upper(both)
-    inside = _strictly_lower(product(transposed(lower), _strictly_lower(g)))
-    inside = inside + _upper(product(_upper(g), transposed(upper)))
+    top, of_top = (columns_of(rows_of(one, 0, size), 0, size) for one in (both, g))
+    lower, upper = _strictly_lower(top) + unit_like(top), _upper(top)
+    beyond = None
+    if rows > size:
+        of_below = transposed(rows_of(g, size, rows))
+        beyond = transposed(triangular_solve(upper, of_below, lower=False, transposed=False))
+        of_top = of_top - _upper(product(transposed(rows_of(both, size, rows)), beyond))
+    elif columns > size:
+        beyond = triangular_solve(lower, columns_of(g, size, columns), lower=True, transposed=True)
+        of_top = of_top - _strictly_lower(product(beyond, transposed(columns_of(both, size, columns))))
+    inside = _strictly_lower(product(transposed(lower), _strictly_lower(of_top)))
+    inside = inside + _upper(product(_upper(of_top), transposed(upper)))
     left = triangular_solve(lower, inside, lower=True, transposed=True)
-    return transposed(triangular_solve(upper, transposed(left), lower=False, transposed=False))
+    found = transposed(triangular_solve(upper, transposed(left), lower=False, transposed=False))
+    if beyond is not None:
+        found = concatenate(found, beyond, dim=rank - 2 if rows > size else rank - 1)
+    places = columns_of(plane_of(y, 1), 0, 1)
+    places = convert(real(places) if is_complex(places) else places, dtype=INT64)
+    return _rows_at(found, reshape(places, shape=tuple(places.shape[:-1])))
 
 
 lu = matrix(
-    "lu", planes=1, square=True, functions=("triangles",), evaluate=_evaluate_lu, vjp={"a": _lu_cotangent},
-    grad_fn="LinalgLu", of_complex=HOLOMORPHIC,
-    doc="the triangles whose product a square matrix is, the lower one with a diagonal of ones",
+    "lu", planes=3, functions=("triangles",), of_pairs=("triangles_of_pairs",), evaluate=_evaluate_lu,
+    vjp={"a": _lu_cotangent}, grad_fn="LinalgLuFactorEx", of_complex=HOLOMORPHIC,
+    doc="the triangles whose product a matrix is, in one, the lower one without its diagonal of ones; which "
+    "row of the product each row of the matrix is; and with which row each was exchanged",
 )  # fmt: skip
 
 # --- functions of matrices ----------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ from .matrices import (
     triangular_solution,
 )
 from .matrices import solve_triangular as solve_one_triangular
-from .movement import between, expand, permute, reshape
+from .movement import between, concatenate, expand, permute, reshape
 from .reduction import prod, sum_
 
 BATCH = "abcdefgh"
@@ -289,6 +289,47 @@ triangular_solve = declare(
     },
     doc="the x with a x = b, or a' x = b if `transposed`, of the lower or upper triangle of a",
 )  # fmt: skip
+
+# --- solutions by both triangles ----------------------------------------------------------------------------
+
+
+def _factors_cotangent(g: Array, factors: Array, b: Array, y: Array, transposed: bool) -> Array:
+    """Of the triangles; the last row says which rows are exchanged."""
+    size = factors.shape[-1]
+    both, exchanges = between(factors, -2, 0, size), between(factors, -2, size, size + 1)
+    upper = triangle(both, lower=False)
+    lower = both - upper + unit_like(both)
+    if transposed:
+        outer = triangular_solve(upper, b, lower=False, transposed=True)
+        inner = triangular_solve(lower, outer, lower=True, transposed=True)
+        of_outer = factored_solution(factors, g, transposed=False)
+        of_inner = product(upper, of_outer)
+    else:
+        outer = triangular_solve(upper, g, lower=False, transposed=True)
+        inner = triangular_solve(lower, outer, lower=True, transposed=True)
+        of_outer, of_inner = y, product(upper, y)
+    of_lower, of_upper = product(inner, _swapped(of_inner)), product(outer, _swapped(of_outer))
+    of_both = of_lower - triangle(of_lower, lower=False) + triangle(of_upper, lower=False)
+    return concatenate(-1.0 * of_both, zeros_like(exchanges), dim=len(factors.shape) - 2)
+
+
+def _infer_factored(factors: Spec, b: Spec, transposed: bool) -> Spec:
+    size = factors.shape[-1]
+    return require_sides("lu_solve", factors.with_shape((*factors.shape[:-2], size, size)), b)
+
+
+factored_solution = declare(
+    "lu_solve", "composite", "factors b", infer=_infer_factored, needs_own_rule=True,
+    evaluate=eliminated_solution.evaluate, of_complex=HOLOMORPHIC, grad_fn="LinalgLuSolve",
+    body=lambda factors, b, transposed: eliminated_solution(factors, b, transposed=transposed),
+    vjp={
+        "factors": _factors_cotangent,
+        "b": lambda g, factors, transposed: factored_solution(factors, g, transposed=not transposed),
+    },
+    doc="the x with a x = b, or a' x = b if `transposed`, given the triangles of a and, as a last row, the "
+    "exchanges of its rows",
+)  # fmt: skip
+
 
 # --- Cholesky -----------------------------------------------------------------------------------------------
 

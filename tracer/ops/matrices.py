@@ -79,7 +79,9 @@ def solve_triangular(a: np.ndarray, b: np.ndarray, lower: bool, transposed: bool
 def _solve_eliminated(eliminated: np.ndarray, b: np.ndarray, transposed: bool) -> np.ndarray:
     if not b.size:
         return b
-    factors = (eliminated[:-1], eliminated[-1].astype(np.int32))
+    if not np.diagonal(eliminated).all():
+        raise np.linalg.LinAlgError("Singular matrix")
+    factors = (eliminated[:-1], eliminated[-1].real.astype(np.int32))
     return scipy_linalg().lu_solve(factors, b, trans=int(transposed), check_finite=False)
 
 
