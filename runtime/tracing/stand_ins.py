@@ -323,7 +323,7 @@ LISTS_OF_ARRAYS = frozenset((
 """Functions that take lists of arrays in other ways."""
 LISTED: dict[Any, Any] = {
     real: _stand_in_for_lists(real)
-    for module in (np, np.linalg)
+    for module in (np, np.linalg, np.fft)
     for real in vars(module).values()
     if isinstance(real, np.ufunc)
     or (isinstance(real, Hashable) and real in FUNCTIONS.keys() - CREATION.keys() - LISTS_OF_ARRAYS)

@@ -12,6 +12,8 @@ import pullback as pb
 from pullback.runtime.scipy_api.distributions import NAMES
 from pullback.runtime.scipy_api.distributions.univariate import DECLARATIONS
 
+pytestmark = pytest.mark.part(4)
+
 RNG = np.random.default_rng(0)
 SHAPES: dict[str, tuple[float, ...]] = {
     "gamma": (1.7,), "erlang": (2.0,), "beta": (1.4, 2.3), "t": (3.5,), "lognorm": (0.8,), "chi2": (2.7,),

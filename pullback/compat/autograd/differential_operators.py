@@ -55,8 +55,7 @@ def _by(transform: Function, operator: Function, fun: Function, argnum: Argnum, 
 
 
 def grad(fun: Function, argnum: Argnum = 0) -> Function:
-    """
-    Returns a function which computes the gradient of a scalar function.
+    """The function that computes the gradient of a scalar function.
 
     Args:
         argnum: the position of the argument to differentiate, or several, of which it gives a tuple.
