@@ -358,7 +358,7 @@ def test_functions_reach_arrays_and_functions_of_modules() -> None:
 
 def test_a_pull_back_depends_on_its_cotangent_also_where_it_was_made_without_recording() -> None:
     with pb.no_grad():
-        value, pull = pb.vjp(lambda x: x**2, np.float64(3.0))
+        _, pull = pb.vjp(lambda x: x**2, np.float64(3.0))
         assert pb.grad(lambda w: pull(w)[0])(1.0) == 6.0
         assert pb.vjp(lambda w: pull(w)[0], 1.0)[1](2.0) == (12.0,)
     assert pb.grad(lambda w: pull(w)[0] * w)(2.0) == 24.0

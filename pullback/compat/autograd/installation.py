@@ -51,8 +51,9 @@ class _Alias(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._spec  # which the import has exchanged
+        # an import of a part would let its name in the package mean the module
         for name in [name for name in sys.modules if name.startswith(f"{module.__name__}.")]:
-            sys.modules.setdefault(NAME + name.removeprefix(OURS), sys.modules[name])  # none is imported twice
+            sys.modules.setdefault(NAME + name.removeprefix(OURS), sys.modules[name])
 
 
 class _Finder(MetaPathFinder):
