@@ -78,8 +78,18 @@ class Reached:
                 if kind not in WITHOUT_CODE and id(value) not in self._seen:
                     self._seen[id(value)] = value
                     self.is_fixed = self.is_fixed and _is_fixed(value)
-                    pending += getattr(self, _way_from(kind))(value)
+                    pending += getattr(self, way_from(kind))(value)
             pending = self._by_name()
+
+    @property
+    def names(self) -> frozenset[str] | None:
+        """The attributes that code reads; None for all."""
+        return None if self._reads_all else frozenset(self._names)
+
+    @property
+    def seen(self) -> Iterable[Any]:
+        """All objects on the way."""
+        return self._seen.values()
 
     @property
     def streams(self) -> list[Any]:
@@ -122,8 +132,7 @@ class Reached:
 
     def _imported_by(self, function: FunctionType) -> list[ModuleType]:
         """The user's modules that a function imports when it runs, as far as they are there."""
-        package = function.__globals__.get("__package__")
-        names = [full for name in imports(function.__code__) for full in (name, f"{package}.{name}")]
+        names = names_imported_by(function)
         found = [sys.modules[name] for name in names if name in sys.modules and not is_opaque(name)]
         self.is_fixed &= not names
         for module in found:
@@ -157,21 +166,20 @@ class Reached:
     def _from_slotted(self, value: Any) -> list[Any]:
         """Of an object of the user's with elements, or with slots."""
         self._holders.append(attributes_of(value))
-        return [type(value), *(_elements(value) if is_own_container(value) else ())]
+        return [type(value), *(elements_of(value) if is_own_container(value) else ())]
 
     def _from_container(self, value: Any) -> list[Any]:
-        return _elements(value)
+        return elements_of(value)
 
     def _from_parts(self, value: Any) -> list[Any]:
-        names = value.parts if isinstance(value, HasParts) else PARTS[type(value)]
-        return [getattr(value, name) for name in names]
+        return parts_of(value)
 
     def _from_wrapper(self, value: Any) -> list[Any]:
         return [wrapped_by(value)]
 
 
 @functools.lru_cache(maxsize=1024)
-def _way_from(kind: Any) -> str:
+def way_from(kind: Any) -> str:
     """The method that goes on from objects of a class."""
     if issubclass(kind, FunctionType):
         return "_from_function"
@@ -189,18 +197,34 @@ def _way_from(kind: Any) -> str:
     return "_from_slotted" if has_slots or issubclass(kind, (dict, *SEQUENCES)) else "_from_instance"
 
 
-def _elements(value: Any) -> list[Any]:
-    """The first elements of a container."""
+def names_imported_by(function: FunctionType) -> list[str]:
+    """The full names of modules that a function may import when it runs."""
+    package = function.__globals__.get("__package__")
+    return [full for name in imports(function.__code__) for full in (name, f"{package}.{name}")]
+
+
+def parts_of(value: Any) -> list[Any]:
+    """What an object that calls functions holds of them."""
+    names = value.parts if isinstance(value, HasParts) else PARTS[type(value)]
+    return [getattr(value, name) for name in names]
+
+
+def elements_of(value: Any) -> list[Any]:
+    """The first elements of a container, those without code left out."""
+    return [one for one in first_elements(value) if type(one) not in WITHOUT_CODE]
+
+
+def first_elements(value: Any) -> Iterable[Any]:
+    """The first elements of a container, of a mapping its keys and its values."""
     values = value.values() if isinstance(value, Mapping) else ()
     elements = tuple(value) if isinstance(value, set) else value  # which may lose some on the way
-    found = chain(islice(elements, LARGEST), islice(values, LARGEST))
-    return [one for one in found if type(one) not in WITHOUT_CODE]
+    return chain(islice(elements, LARGEST), islice(values, LARGEST))
 
 
 def _is_fixed(value: Any) -> bool:
     """Whether what an object leads to stays the same, but for a function's variables."""
     kind: Any = type(value)
-    way = _way_from(kind)
+    way = way_from(kind)
     if way == "_from_function":
         return not value.__dict__
     if way in ("_from_class", "_from_module"):

@@ -19,7 +19,7 @@ import builtins
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -37,6 +37,7 @@ from ..bytecode.write_instructions import (
 )
 from ..captures.objects import is_opaque, is_users
 from ..captures.reached import WITHOUT_CODE, Reached, is_without_code
+from ..captures.trails import Trail
 from ..tape.inplace import may_overlap
 from ..values.refusals import explaining_errors
 from ..values.saved import saved_values
@@ -398,6 +399,9 @@ MISSING = object()
 MOST_KNOWN = 256
 _known: dict[int, Explored] = {}
 """What was found for functions, by the id of their code, where that is fixed."""
+MOST_TRAILS = 8
+_trails: dict[int, Sequence[tuple[Trail, Explored]]] = {}
+"""What was found for others by the id of their code, the latest first, with what it depends on."""
 
 
 def explored(function: Function, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Explored:
@@ -405,17 +409,44 @@ def explored(function: Function, arguments: Sequence[Any], keywords: Mapping[str
     given = (*arguments, *keywords.values())
     is_plain = WITHOUT_CODE.issuperset(map(type, given)) or all(map(is_without_code, given))
     if type(function) is not FunctionType or not is_plain:
-        return _explored(function, Reached((function, *given)), False)
+        return _explored_from((function, *given))
     key = id(function.__code__)
     found = _known.get(key)
     if found is None or not found.holds_for(function):
-        reached = Reached((function,))
-        found = _explored(function, reached, reached.is_fixed)
+        found = _explored_from((function,))
         if found.is_fixed:
             if len(_known) >= MOST_KNOWN:
                 _known.clear()
             _known[key] = found
     return found
+
+
+def _explored_from(roots: Sequence[Any]) -> Explored:
+    """What code a function can run with these arguments: what was found before, where a trail fits.
+
+    No trail is kept of a function that is run as a copy, which holds what its variables did.
+    """
+    key = id(_code_of(roots[0]))
+    trails = _trails.get(key, ())
+    for trail, found in trails:
+        if trail.fits(roots):
+            return found
+    reached = Reached(roots)
+    found = _explored(roots[0], reached, len(roots) == 1 and reached.is_fixed)
+    if found.is_fixed or found.plain in found.concerned:
+        return found
+    found = replace(found, plain=None, functions={}, concerned=frozenset(), reads=())
+    if len(_trails) >= MOST_KNOWN:
+        _trails.clear()
+    _trails[key] = [(Trail(roots, reached, ASKED), found), *trails[: MOST_TRAILS - 1]]
+    return found
+
+
+def _code_of(function: Function) -> Any:
+    """The code of a function that roots lead from; the class of another callable object."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(getattr(function, "__func__", function), "__code__", type(function))
 
 
 def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:

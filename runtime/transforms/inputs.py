@@ -224,11 +224,11 @@ class Inputs:
         targets = [output.grad_fn or output for output in outputs if output.requires_grad]
         first = self._first_sequence
         self._behind = nodes, leaves = targets_behind(targets, first)
-        if not self.recording:
-            return False
-        if (nodes and nodes[0].sequence < first) or not all(map(self._is_own, leaves)):
-            return True
-        return any(one.requires_grad for one in given)
+        if is_recording() and any(one.requires_grad for one in given):
+            return True  # also of a value that was computed where nothing is recorded
+        return self.recording and (
+            (bool(nodes) and nodes[0].sequence < first) or not all(map(self._is_own, leaves))
+        )
 
     def results(self, gradients: Sequence[Tensor | None], keep: bool) -> list[Any]:
         """For each differentiated argument its gradient, with zeros for None, in the argument's structure."""

@@ -45,6 +45,16 @@ def test_inside_imports_give_our_modules_and_after_it_all_is_as_before() -> None
     assert not parts() and sys.meta_path == finders
 
 
+def test_a_function_keeps_its_name_beside_a_module_of_this_name() -> None:
+    with ours.installed():
+        import autograd.misc
+        from autograd.misc.flatten import flatten_func
+
+        assert autograd.misc.flatten is ours.misc.flatten and callable(autograd.misc.flatten)
+        assert sys.modules["autograd.misc.flatten"].flatten_func is flatten_func
+    assert not parts()
+
+
 def test_it_can_be_installed_in_another_one() -> None:
     with ours.installed():
         with ours.installed(compiled=True):

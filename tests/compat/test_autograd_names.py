@@ -380,6 +380,13 @@ class TestMisc:
         root = lambda a: fixed_point(newton, a, 1.0, lambda x, y: np.abs(x - y), 1e-10)  # noqa: E731
         assert grad(root)(2.0) == pytest.approx(0.5 / 2**0.5)
 
+    def test_second_derivatives_of_fixed_points_that_are_reached_in_many_steps(self) -> None:
+        def descent(a: Any) -> Any:
+            return lambda x: x - 0.1 * (x**2 - a)
+
+        root = lambda a: fixed_point(descent, a, 1.0, lambda x, y: np.abs(x - y), 1e-12)  # noqa: E731
+        assert grad(grad(root))(2.0) == pytest.approx(-0.25 * 2**-1.5)
+
     def test_graphs_that_are_found_once(self) -> None:
         calls = []
 

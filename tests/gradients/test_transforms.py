@@ -354,3 +354,15 @@ def test_functions_reach_arrays_and_functions_of_modules() -> None:
     module = ModuleType("weights")
     exec(MODULE, vars(module))
     np.testing.assert_allclose(grad(lambda x: (module.filled(x) * (1.0 + module.WEIGHTS)).sum())(2.0), 1.0)
+
+
+def test_a_pull_back_depends_on_its_cotangent_also_where_it_was_made_without_recording() -> None:
+    with pb.no_grad():
+        _, pull = pb.vjp(lambda x: x**2, np.float64(3.0))
+        assert pb.grad(lambda w: pull(w)[0])(1.0) == 6.0
+        assert pb.vjp(lambda w: pull(w)[0], 1.0)[1](2.0) == (12.0,)
+    assert pb.grad(lambda w: pull(w)[0] * w)(2.0) == 24.0
+    w = pb.tensor(1.0, dtype=pb.float64, requires_grad=True)
+    assert pull(w)[0].requires_grad
+    with pb.no_grad():
+        assert not pb.as_tensor(pull(w)[0]).requires_grad

@@ -51,6 +51,9 @@ class _Alias(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._spec  # which the import has exchanged
+        # an import of a part would let its name in the package mean the module
+        for name in [name for name in sys.modules if name.startswith(f"{module.__name__}.")]:
+            sys.modules.setdefault(NAME + name.removeprefix(OURS), sys.modules[name])
 
 
 class _Finder(MetaPathFinder):
@@ -140,7 +143,8 @@ def _require_not_imported() -> None:
     other = sys.modules.get(NAME)
     if other is None or _is_own(other):
         return
-    importers = sorted(name for name, module in sys.modules.items() if _uses(name, module))
+    modules = list(sys.modules.items())  # to which some add when they are asked for an attribute
+    importers = sorted(name for name, module in modules if _uses(name, module))
     by = f" It was imported by {', '.join(importers)}." if importers else ""
     raise InstallationError(
         f"pullback can't take the place of HIPS autograd, which has been imported from {other.__file__}: two "

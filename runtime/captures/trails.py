@@ -1,0 +1,242 @@
+"""What a walk over a function's code has read (`reached.py`), so that later calls need not walk again.
+
+What the walk finds has two parts. Objects of a call, which lead from the function and its arguments to code
+without a variable of a module or a class between them, are compared by a fingerprint: closures, bound
+methods, models, which are other objects in each fit. All others, modules and classes and what these hold,
+are remembered, and have to hold the same objects under the names that code reads.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..bytecode.code_names import names_of
+from .contents import content_of_cell
+from .objects import attributes_of, is_opaque, is_own_container, is_users, wrapped_by
+from .reached import (
+    WITHOUT_CODE,
+    Reached,
+    elements_of,
+    first_elements,
+    names_imported_by,
+    parts_of,
+    way_from,
+)
+
+Names = frozenset[str] | None
+"""Those that code reads; None for all."""
+
+
+class Trail:
+    """What a walk has read.
+
+    Args:
+        roots: the function and its arguments.
+        reached: what the walk has found.
+        passing: what namespaces may hold for a while under a name: no change.
+    """
+
+    def __init__(self, roots: Sequence[Any], reached: Reached, passing: Mapping[str, Any]) -> None:
+        self._names = reached.names
+        self._passing = passing
+        self._fingerprint = _Fingerprint(roots, self._names)
+        self._mappings: dict[int, tuple[Mapping[str, Any], Names]] = {}
+        self._functions: list[FunctionType] = []
+        self._others: list[Any] = []
+        for value in reached.seen:
+            if id(value) not in self._fingerprint.places:
+                self._add(value)
+            elif type(value) is FunctionType:
+                self._add_variables(value)
+        self._cells = [cell for one in self._functions for cell in one.__closure__ or ()]
+        self._without_attributes = [one for one in self._functions if not one.__dict__]
+        self._known = [(one, names, self._present(one, names)) for one, names in self._mappings.values()]
+        self._known.sort(key=lambda read: read[1] is not None)
+        self._whole = [mapping for mapping, names, _ in self._known if names is None]
+        self._in_part = [(mapping.keys(), names) for mapping, names, _ in self._known if names is not None]
+        self._counts = self._counted()
+        read = [(mapping, name) for mapping, _, found in self._known for name in found]
+        self._entries = list(zip(*read)) or [(), ()]
+        self._held = list(self._objects())
+
+    def fits(self, roots: Sequence[Any]) -> bool:
+        """Whether a walk from these roots would find the same code."""
+        return (
+            _Fingerprint(roots, self._names).marks == self._fingerprint.marks
+            and not any(map(ATTRIBUTES, self._without_attributes))
+            and self._has_same_names()
+            and all(map(_are_same, self._objects(), self._held))
+        )
+
+    def _counted(self) -> list[int]:
+        """How many names that code reads there are in each mapping."""
+        return [*map(len, self._whole), *[len(keys & names) for keys, names in self._in_part]]
+
+    def _has_same_names(self) -> bool:
+        counts = self._counted()
+        return counts == self._counts or all(
+            count == former or self._present(mapping, names) == found
+            for count, former, (mapping, names, found) in zip(counts, self._counts, self._known)
+        )
+
+    def _objects(self) -> Iterator[Sequence[Any]]:
+        """What has been read, as it is now; what is missing is left out."""
+        mappings, names = self._entries
+        try:
+            yield list(map(operator.getitem, mappings, names))
+        except KeyError:
+            yield ()
+        for slot in SLOTS:
+            yield list(map(slot, self._functions))
+        yield _contents(self._cells)
+        yield from map(_parts_of, self._others)
+
+    def _add(self, value: Any) -> None:
+        kind: Any = type(value)
+        way = way_from(kind)
+        if way == "_from_function":
+            self._functions.append(value)
+            if value.__dict__:
+                self._add_mapping(value.__dict__, self._names and self._names | {"__wrapped__"})
+            self._add_variables(value)
+        elif way == "_from_class":
+            for base in value.__mro__:
+                if not is_opaque(base.__module__):
+                    self._add_mapping(vars(base), None)
+        elif way in ("_from_module", "_from_instance"):
+            self._add_mapping(vars(value), self._names)
+        is_other = way not in ("_from_function", "_from_module") and kind not in FROZEN
+        if is_other and _parts_of(value) != [None]:
+            self._others.append(value)
+
+    def _add_variables(self, function: FunctionType) -> None:
+        """What a function reads of its module, and the modules that it imports."""
+        if is_users(function):
+            self._add_mapping(function.__globals__, frozenset(names_of(function.__code__).loaded))
+            self._add_mapping(sys.modules, frozenset(names_imported_by(function)))
+
+    def _add_mapping(self, mapping: Mapping[str, Any], names: Names) -> None:
+        _, former = self._mappings.get(id(mapping), (None, frozenset()))
+        self._mappings[id(mapping)] = (mapping, None if names is None or former is None else former | names)
+
+    def _present(self, mapping: Mapping[str, Any], names: Names) -> set[str]:
+        found = set(mapping) if names is None else mapping.keys() & names
+        passing = self._passing
+        return {name for name in found if name not in passing or mapping[name] is not passing[name]}
+
+
+SLOTS = tuple(map(operator.attrgetter, ("__code__", "__defaults__", "__kwdefaults__")))
+ATTRIBUTES = operator.attrgetter("__dict__")
+FROZEN = (tuple, frozenset, MethodType, staticmethod, classmethod, property)
+"""Classes of objects that hold the same as long as they live."""
+
+
+class _Fingerprint:
+    """The objects of a call, and what they are apart from their identity.
+
+    Attributes:
+        marks: what is compared, in the order of a walk.
+        places: by the id of an object its place in the walk.
+    """
+
+    def __init__(self, roots: Sequence[Any], names: Names) -> None:
+        self.marks: list[Any] = []
+        self.places: dict[int, int] = {}
+        self._names = names
+        self._kept: list[Any] = []
+        """Whose ids are marks."""
+        pending = list(roots)
+        while pending:
+            value = pending.pop()
+            kind: Any = type(value)
+            if kind in WITHOUT_CODE:
+                self.marks.append(_plain_mark(value))
+            elif id(value) in self.places:
+                self.marks.append(self.places[id(value)])
+            elif isinstance(value, type | ModuleType | BuiltinFunctionType):
+                self.marks.append(("object", id(value)))
+                self._kept.append(value)
+            else:
+                self.places[id(value)] = len(self.places)
+                found = self._parts(value, way_from(kind))
+                self.marks.append((id(kind), len(found)))
+                self._kept.append(kind)
+                pending += found
+
+    def _parts(self, value: Any, way: str) -> list[Any]:
+        if way == "_from_function":
+            self._kept += (value.__code__, value.__globals__)
+            self.marks += (id(value.__code__), id(value.__globals__))
+            found = _contents(value.__closure__ or ())
+            found += (value.__defaults__, value.__kwdefaults__, value.__dict__.get("__wrapped__"))
+            return found + self._by_name(value.__dict__)
+        if way == "_from_instance":
+            return self._by_name(vars(value))
+        if way == "_from_slotted":
+            elements = self._elements(value) if is_own_container(value) else []
+            return elements + self._by_name(attributes_of(value))
+        if way == "_from_container":
+            return self._elements(value)
+        return parts_of(value) if way == "_from_parts" else [wrapped_by(value)]
+
+    def _by_name(self, holder: Mapping[str, Any]) -> list[Any]:
+        names = sorted(holder if self._names is None else holder.keys() & self._names)
+        self.marks.append(tuple(names))
+        return [holder[name] for name in names]
+
+    def _elements(self, container: Any) -> list[Any]:
+        """The elements with code; of the others, which kinds there are."""
+        self.marks.append(frozenset(map(_plain_mark, filter(_is_plain, first_elements(container)))))
+        return elements_of(container)
+
+
+def _plain_mark(value: Any) -> Any:
+    """What stand-ins depend on: which function it is, or of which dtype an array."""
+    if type(value) is np.ufunc:
+        return value
+    return value.dtype.str if type(value) is np.ndarray else None
+
+
+def _contents(cells: Iterable[CellType]) -> list[Any]:
+    return [one for cell in cells for one in content_of_cell(cell)]
+
+
+def _is_plain(value: Any) -> bool:
+    return type(value) in WITHOUT_CODE
+
+
+def _parts_of(value: Any) -> list[Any]:
+    """What an object holds besides what is in mappings."""
+    kind: Any = type(value)
+    way = way_from(kind)
+    if way == "_from_class":
+        return [value.__mro__]
+    if way == "_from_slotted":
+        elements = elements_of(value) if is_own_container(value) else []
+        return [kind, *attributes_of(value).values(), *elements]
+    if way == "_from_instance":
+        return [kind]
+    if way == "_from_container":
+        return elements_of(value)
+    return parts_of(value) if way == "_from_parts" else [wrapped_by(value)]
+
+
+def _are_same(found: Sequence[Any], values: Sequence[Any]) -> bool:
+    """Whether these are the same objects; one number, or array, is as good as another."""
+    if len(found) != len(values):
+        return False
+    return all(map(operator.is_, found, values)) or all(
+        one is other
+        or (
+            type(one) in WITHOUT_CODE
+            and type(other) in WITHOUT_CODE
+            and _plain_mark(one) == _plain_mark(other)
+        )
+        for one, other in zip(found, values)
+    )

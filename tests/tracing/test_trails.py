@@ -1,0 +1,175 @@
+"""What is remembered of the code that a function reaches: when it holds for later calls, and when not."""
+
+import builtins
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.runtime.captures.reached import Reached
+from pullback.runtime.captures.trails import Trail
+from pullback.runtime.tracing import numpy_programs
+
+PROGRAM = """
+import math
+from functools import wraps
+
+import numpy as np
+
+SCALE = 2.0
+LINKS = [abs, 1.0]
+
+
+def kept(function):
+    @wraps(function)
+    def call(*args):
+        return function(*args)
+
+    return call
+
+
+def scaled(x):
+    return SCALE * x
+
+
+class Part:
+    def __init__(self, power):
+        self.power = power
+        self.link = None
+
+    @kept
+    def value(self, x):
+        return scaled(x) ** self.power
+
+
+class Model:
+    def __init__(self, power):
+        self.part = Part(power)
+        self.parts = {"first": Part(1.0)}
+
+    def loss(self, x, *rest):
+        total = self.part.value(x) + self.parts["first"].value(x)
+        for link in LINKS[:1]:
+            total = link(total)
+        return (self.part.link or abs)(total).sum()
+
+
+def objective(model, factor):
+    return lambda x: factor * model.loss(x)
+"""
+X = np.array([1.0, 2.0])
+
+
+@pytest.fixture
+def module() -> ModuleType:
+    made = ModuleType("reached_program")
+    exec(compile(PROGRAM, "reached_program.py", "exec"), vars(made))
+    return made
+
+
+def roots_of(module: Any, power: float = 2.0, factor: Any = 1.0) -> tuple[Any, ...]:
+    return module.objective(module.Model(power), factor), X
+
+
+def test_it_holds_for_other_objects_of_the_same_code(module: Any) -> None:
+    roots = roots_of(module)
+    trail = Trail(roots, Reached(roots), {})
+    assert trail.fits(roots) and trail.fits(roots_of(module, 3.0, 5.0)) and trail.fits((roots[0], X[:1]))
+    module.SCALE, module.LINKS[1] = 3.0, 7
+    assert trail.fits(roots)
+
+
+def other(x: Any, *rest: Any) -> Any:
+    return x
+
+
+CHANGES: dict[str, Callable[[Any, Any], Any]] = {
+    "a function of the module": lambda module, model: setattr(module, "scaled", other),
+    "a number of it": lambda module, model: setattr(module, "SCALE", other),
+    "what a function of the module runs": lambda module, model: setattr(
+        module.scaled, "__code__", (lambda x: x).__code__
+    ),
+    "an element of a list of it": lambda module, model: module.LINKS.__setitem__(0, other),
+    "one more element": lambda module, model: module.LINKS.append(other),
+    "a method": lambda module, model: setattr(module.Part, "value", other),
+    "a new special method": lambda module, model: setattr(module.Part, "__getattr__", other),
+    "an attribute of the object": lambda module, model: setattr(model.part, "link", other),
+    "an attribute in the place of a method": lambda module, model: setattr(model, "loss", other),
+    "the class of an object": lambda module, model: setattr(model, "part", model),
+    "an element of the object": lambda module, model: model.parts.__setitem__("first", other),
+    "what a decorator has wrapped": lambda module, model: setattr(
+        module.Part.value.__closure__[0], "cell_contents", other
+    ),
+    "an attribute of a function": lambda module, model: setattr(module.scaled, "__wrapped__", other),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_it_ends_where_code_could_be_another(change: Any, module: Any) -> None:
+    model = module.Model(2.0)
+    roots = (module.objective(model, 1.0), X)
+    trail = Trail(roots, Reached(roots), {})
+    change(module, model)
+    assert not trail.fits(roots)
+
+
+def test_it_ends_with_a_variable_of_another_kind(module: Any) -> None:
+    roots = roots_of(module)
+    trail = Trail(roots, Reached(roots), {})
+    for factor in (np.sin, X, other, [X], {"a": other}):
+        assert not trail.fits(roots_of(module, factor=factor))
+    assert not trail.fits((partial(roots[0]), X)) and not trail.fits((roots[0], module.Model(2.0)))
+
+
+def test_names_that_stand_in_for_a_while_are_no_change(module: Any) -> None:
+    roots = roots_of(module)
+    vars(module)["hasattr"] = other
+    trail = Trail(roots, Reached(roots), {"hasattr": other})
+    del vars(module)["hasattr"]
+    assert trail.fits(roots)
+    vars(module)["hasattr"] = other
+    assert trail.fits(roots)
+    module.Model.loss.__globals__["abs"] = builtins.abs
+    assert not trail.fits(roots)
+
+
+def test_a_model_made_anew_is_not_explored_again(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    walks = []
+
+    def counting(roots: Any) -> Reached:
+        walks.append(roots)
+        return Reached(roots)
+
+    monkeypatch.setattr(numpy_programs, "Reached", counting)
+    for power in (2.0, 3.0, 2.0):
+        expected = 2.0**power * power * X ** (power - 1.0) + 2.0
+        np.testing.assert_allclose(pb.grad(roots_of(module, power)[0])(X), expected)
+        np.testing.assert_allclose(pb.grad(module.Model(power).loss)(X), expected)
+    assert len(walks) == 2
+
+
+FILLING = """
+def direct(model):
+    return lambda x: (model.part.power * scaled(x)).sum()
+
+
+def filling(x):
+    made = np.zeros(2)
+    made[:] = 3.0 * x
+    return made
+"""
+
+
+def test_a_function_that_fills_arrays_is_found_when_it_takes_the_place_of_another(module: Any) -> None:
+    exec(FILLING, vars(module))
+    model = module.Model(2.0)
+    for power in (2.0, 3.0):
+        np.testing.assert_allclose(pb.grad(module.direct(module.Model(power)))(X), [2.0 * power] * 2)
+    function = module.direct(model)
+    module.scaled = module.filling
+    for _ in range(2):
+        np.testing.assert_allclose(pb.grad(function)(X), [6.0, 6.0])
