@@ -22,6 +22,7 @@ Scalar = bool | int | float
 Array = Any  # an ndarray, a Node or a Tensor: whatever carries a value through a rule
 
 PULL = ("g", "y", "y_spec", "operands", "specs", "attributes")
+Function = Callable[..., Any]
 Pull = Callable[..., tuple[Array | None, ...]]
 """Of `PULL`, which is what rules may need, the cotangent of each operand."""
 OPERATORS: dict[str, Operator] = {}
@@ -32,6 +33,10 @@ OWN_RULES = "own rules"
 """Of complex numbers, with rules that say for them, too, what the gradient is."""
 OF_ANY_NUMBERS = frozenset(("movement", "indexing", "creation"))
 """Families that complex numbers are as good for as others."""
+
+
+def as_it_is(function: Function) -> Function:
+    return function
 
 
 class Value:
@@ -106,8 +111,8 @@ class WholeCall:
     """By the operator's attributes, whether the first operand is handed over transposed."""
     steps: Callable[[int], int] = int
     """Arithmetic for each element of the result, by the operand's last extent."""
-    of_pairs: str = ""
-    """The function for complex matrices, in arrays with a last dimension of real and imaginary parts."""
+    of_pairs: tuple[str, ...] = ()
+    """The functions for complex matrices, in arrays with a last dimension of real and imaginary parts."""
     refusal: tuple[str, str] | None = None
     """Of functions that say whether there is a result: the public function, and what its matrix must be."""
 
@@ -324,7 +329,9 @@ class Operator:
         return pull(g, y, y_spec, operands, specs, attributes)
 
     @functools.cache  # noqa: B019  operators are there for good
-    def pulling(self, positions: tuple[int, ...], count: int) -> Pull:
+    def pulling(
+        self, positions: tuple[int, ...], count: int, form: Callable[[Function], Function] = as_it_is
+    ) -> Pull:
         """The rules of the operands at some positions, of `count`, as one function, which is written here.
 
         Of `multiply` at (0, 1) it is
@@ -333,9 +340,9 @@ class Operator:
                 rule_0(g, operands[1]), rule_1(g, operands[0]),
             )
 
-        and it gives None for the other operands.
+        and it gives None for the other operands. `form` may make other functions of the rules.
         """
-        rules = {f"rule_{one}": self.rules[self.operand_name(one)].function for one in positions}
+        rules = {f"rule_{one}": form(self.rules[self.operand_name(one)].function) for one in positions}
         calls = [self._call_of_rule(one) if one in positions else "None" for one in range(count)]
         return cast(Pull, eval(f"lambda {', '.join(PULL)}: ({', '.join(calls)},)", rules))
 

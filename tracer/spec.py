@@ -133,9 +133,11 @@ def normalised_dims(
 
 
 def reduced_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
+    if len(dims) == len(shape):
+        return (1,) * len(shape) if keepdim else ()
     if keepdim:
-        return tuple(1 if axis in dims else extent for axis, extent in enumerate(shape))
-    return tuple(extent for axis, extent in enumerate(shape) if axis not in dims)
+        return tuple([1 if axis in dims else extent for axis, extent in enumerate(shape)])
+    return tuple([extent for axis, extent in enumerate(shape) if axis not in dims])
 
 
 def reshape_groups(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:

@@ -167,9 +167,14 @@ def above(node: Node) -> Node:
     return e.ceil(node) if node.dtype.kind == "f" else node
 
 
+def nearest(node: Node) -> Node:
+    """What `round()` makes of it, in its own dtype."""
+    return e.round_half_even(node) if node.dtype.kind == "f" else node
+
+
 UNKNOWN_TURN, KNOWN_TURNS, ENDLESS_TURNS = 0, 1, 2
 """Answers of the guard of a loop with any number of turns."""
-FORMS = (itself, truth, whole, below, above)
+FORMS = (itself, truth, whole, below, above, nearest)
 
 LARGEST_TABLE = 1 << 20
 """Bytes of an array that is captured as a whole when a second part of it is used."""

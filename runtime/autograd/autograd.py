@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from ...tracer.graph import Node
 from ..functions.joining import stack
 from ..tape.engine import Pass
 from ..tensors.creation import ones_like, zeros_like
-from ..values.nodes import Edge, edge_of, hooks_of, hooks_of_leaf
+from ..values.nodes import Behind, Edge, edge_of, hooks_of, hooks_of_leaf
 from ..values.tensor import RemovableHandle, Tensor, make
 
 Tensors = Tensor | Sequence[Tensor]
@@ -102,10 +103,7 @@ def grad(
     targets = _input_edges(variables)
     one_pass = Pass(create_graph, create_graph if retain_graph is None else retain_graph, targets)
     one_pass.run(roots, cotangents)
-    found = [
-        _found(one_pass, target, position, bool(allow_unused) or materialize_grads)
-        for position, target in enumerate(targets)
-    ]
+    found = _found(one_pass, targets, bool(allow_unused) or materialize_grads)
     if materialize_grads:
         return tuple(zeros_like(one) if slope is None else slope for slope, one in zip(found, variables))
     return tuple(found)
@@ -117,7 +115,7 @@ def pull_back(
     cotangents: Sequence[Tensor | None],
     create_graph: bool = True,
     retain_graph: bool | None = None,
-    behind: Sequence[Any] | None = None,
+    behind: Behind | None = None,
 ) -> tuple[Tensor | None, ...]:
     """The gradient of each input; None where the outputs do not depend on it.
 
@@ -126,13 +124,12 @@ def pull_back(
     recorded = [(output, one) for output, one in zip(outputs, cotangents) if output.requires_grad]
     if not recorded or not inputs:
         return (None,) * len(inputs)
-    roots, started = _roots(
-        tuple(output for output, _ in recorded), tuple(one for _, one in recorded), create_graph
-    )
+    differentiated, given = zip(*recorded)
+    roots, started = _roots(differentiated, given, create_graph)
     targets = _input_edges(inputs)
     one_pass = Pass(create_graph, create_graph if retain_graph is None else retain_graph, targets)
     one_pass.run(roots, started, behind)
-    return tuple(_found(one_pass, edge, position, True) for position, edge in enumerate(targets))
+    return tuple(_found(one_pass, targets, True))
 
 
 def _batched_grad(
@@ -152,14 +149,18 @@ def _batched_grad(
     return tuple(None if column[0] is None else stack(column) for column in zip(*rows))
 
 
-def _found(one_pass: Pass, edge: Edge, position: int, allow_unused: bool) -> Tensor | None:
-    value = one_pass.found.get((id(edge[0]), edge[1]))
-    if value is None and not allow_unused:
-        raise GradientError(
-            f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set "
-            f"allow_unused=True if this is the desired behavior."
-        )
-    return one_pass.tensor(value)
+def _found(one_pass: Pass, targets: Sequence[Edge], allow_unused: bool) -> list[Tensor | None]:
+    """The gradients by which a pass was asked for, as tensors."""
+    found: list[Tensor | None] = []
+    for target, number in targets:
+        value = one_pass.found.get((id(target), number))
+        if value is None and not allow_unused:
+            raise GradientError(
+                f"The differentiated Tensor at index {len(found)} appears to not have been used in the "
+                "graph. Set allow_unused=True if this is the desired behavior."
+            )
+        found.append(make(value) if type(value) is np.ndarray else one_pass.tensor(value))
+    return found
 
 
 def _tuple(values: Tensors) -> tuple[Tensor, ...]:
@@ -198,7 +199,7 @@ def _roots(
 def _cotangent(output: Tensor, cotangent: Any, position: int) -> Tensor:
     """The cotangent of an output: given, of the output's shape, or 1 for a single element."""
     if cotangent is None:
-        if output.numel() != 1:
+        if math.prod(output._value.shape) != 1:
             raise GradientError("grad can be implicitly created only for scalar outputs")
         if output.is_complex():
             raise GradientError(
@@ -219,7 +220,7 @@ def _cotangent(output: Tensor, cotangent: Any, position: int) -> Tensor:
 def _one(output: Tensor) -> Tensor:
     """The cotangent of a single element."""
     value = output._value
-    return ones_like(output) if isinstance(value, Node) else make(np.ones(value.shape, value.dtype))
+    return ones_like(output) if isinstance(value, Node) else make(np.array(1, value.dtype, ndmin=value.ndim))
 
 
 def _input_edges(inputs: Sequence[Tensor]) -> list[Edge]:

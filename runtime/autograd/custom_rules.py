@@ -301,7 +301,7 @@ def transposed(
     for gradient in pulled:
         if gradient is None or not gradient.requires_grad:
             continue
-        if any(id(target) in own for target in targets_behind([gradient.grad_fn or gradient])):
+        if any(id(target) in own for target in targets_behind([gradient.grad_fn or gradient]).leaves):
             raise GradientError(
                 f"The rule of {name} is not linear in the tangents, so it has no reverse. Return a tangent "
                 "that is a sum of tangents, each multiplied by what does not depend on them."

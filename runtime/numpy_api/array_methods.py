@@ -26,7 +26,7 @@ from ..values.asked import Asked
 from ..values.nodes import next_sequence
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, settled
-from .protocols import FUNCTIONS, OPERANDS, called, without_lists, written
+from .protocols import AXIS_OPTIONS, DIRECT_FUNCTIONS, FUNCTIONS, OPERANDS, called, without_lists, written
 
 Method = Callable[..., Any]
 
@@ -57,7 +57,8 @@ def of_numpy(torch: Method | None, numpy: Method) -> Method:
 
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Any:
         result = numpy(self, *arguments, **keywords)
-        if keywords.get("out") is not None:
+        is_settled = issubclass(type(self), NumpyTensor) and issubclass(type(result), NumpyTensor)
+        if (is_settled and not by_ufunc) or keywords.get("out") is not None:
             return result
         return settled(result, (self, *arguments) if by_ufunc else (self,))
 
@@ -79,8 +80,13 @@ def _chosen(usual: Method, other: Method, options: frozenset[str]) -> Method:
 def _function(name: str) -> Method:
     """NumPy's function as a method."""
     real = getattr(np, name)
+    short = DIRECT_FUNCTIONS.get(real)
 
     def method(self: Tensor, *arguments: Any, out: Any = None, **keywords: Any) -> Any:
+        if short is not None and out is None and len(arguments) < 2 and keywords.keys() <= AXIS_OPTIONS:
+            result = short(self, *arguments, **keywords)
+            if result is not NotImplemented:
+                return result
         return written(FUNCTIONS[real](self, *arguments, **keywords), out, name)
 
     method.__name__ = method.__qualname__ = name

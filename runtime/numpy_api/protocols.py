@@ -37,8 +37,8 @@ from ..tape.direct import direct
 from ..tensors.conversion import tensor_of
 from ..values.foreign import PandasObject
 from ..values.modes import is_recording
-from ..values.tensor import Tensor
-from ..values.value_kinds import NumpyScalar, PythonNumber, as_kind, settled, tensors_among
+from ..values.tensor import Tensor, TorchTensor
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind, settled, tensors_among
 from .values import calls_from_scipy, floats, without_tensors
 
 # --- ufuncs -------------------------------------------------------------------------------------------
@@ -90,6 +90,7 @@ DIRECT_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.stack: stack_directly,
 }
 """The same for functions of one or two arguments, or of an axis and `keepdims`."""
+AXIS_OPTIONS = {"axis", "keepdims"}
 NUMBERS = (bool, int, float, complex)
 HARMLESS = 0.5
 """A number at which every function but arccosh has a derivative."""
@@ -105,6 +106,7 @@ OPTIONS: dict[str, set[str]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 """`reduce`, `accumulate`, ...: called with the ufunc, its inputs and options."""
 NO_OPTIONS: Mapping[str, Any] = {}
+KINDS = frozenset((np.ndarray, TorchTensor, NumpyTensor, NumpyScalar, PythonNumber))
 OPERANDS = (*VALUES, np.ndarray, list, tuple, np.generic, PandasObject)
 
 
@@ -310,6 +312,10 @@ def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], dtype: np.dtype | None) -> tu
 # --- out ----------------------------------------------------------------------------------------------
 
 
+def _kept_of(result: Tensor) -> str:
+    return "a value of a trace" if is_traced(result) else "the gradient of the result"
+
+
 def written(result: Any, out: Any, function: str) -> Any:
     """`out` with the result in it: a Tensor in place, an ndarray if no gradient would be lost."""
     if out is None:
@@ -321,8 +327,8 @@ def written(result: Any, out: Any, function: str) -> Any:
     if is_traced(result) or result.requires_grad:
         fail(
             ArgumentError,
-            f"numpy.{function}: out is an ndarray, which cannot hold the gradient of the result. Leave out "
-            "away, or pass a Tensor.",
+            f"numpy.{function}: `out` is an ndarray, which cannot hold {_kept_of(result)}. Call it without "
+            "`out`, or with a Tensor for it; what a library computes of constants, compute before.",
         )
     np.copyto(out, result._value, casting="same_kind")
     return out
@@ -343,12 +349,12 @@ def array_function(
         >>> np.sum(Tensor([[1.0, 2.0]]), axis=1, keepdims=True)
         tensor([[3.]])
     """
-    if not all(issubclass(one, (Value, np.ndarray)) for one in types):
+    if not KINDS.issuperset(types) and not all(issubclass(one, (Value, np.ndarray)) for one in types):
         return NotImplemented
     if calls_from_scipy(sys._getframe(1)) and (plain := without_tensors([*arguments], keywords)):
         return function(*plain[0], **plain[1])
     short = DIRECT_FUNCTIONS.get(function)
-    if short is not None and len(arguments) <= 2 and keywords.keys() <= {"axis", "keepdims"}:
+    if short is not None and len(arguments) <= 2 and keywords.keys() <= AXIS_OPTIONS:
         result = short(*arguments, **keywords)
         if result is not NotImplemented:
             return result

@@ -22,7 +22,7 @@ from ...tracer.ops.elementwise import add
 from ...tracer.origin import at_caller, backward_of
 from ...tracer.trace import innermost
 from ..values.modes import recording
-from ..values.nodes import Edge, GradNode, Hooks, OperatorNode, accumulator_of, targets_behind
+from ..values.nodes import Behind, Edge, GradNode, Hooks, OperatorNode, accumulator_of, targets_behind
 from ..values.tensor import Tensor, make, mark_written
 from .anomaly import is_anomaly_enabled, require_no_nan
 from .apply import cut_off
@@ -30,7 +30,17 @@ from .derivatives import Way, gradients
 
 Cotangent = Any  # a payload; under create_graph a Tensor
 ndarray = np.ndarray
-sequence_of, runs_rules = attrgetter("sequence"), attrgetter("runs_rules")
+runs_rules = attrgetter("runs_rules")
+
+
+def _oldest(inputs: Sequence[Edge]) -> int:
+    """The least sequence number of the inputs; leaves have none, and are older than all nodes."""
+    oldest = 0
+    for target, _ in inputs:
+        if not isinstance(target, GradNode):
+            return 0
+        oldest = min(oldest or target.sequence, target.sequence)
+    return oldest
 
 
 def _takes_sum(array: Cotangent, other: Cotangent) -> bool:
@@ -58,7 +68,8 @@ class Pass:
         self.create_graph = create_graph
         self.retain_graph = retain_graph
         self.inputs = None if inputs is None else {(id(target), number) for target, number in inputs}
-        self.oldest = min((getattr(target, "sequence", 0) for target, _ in inputs or ()), default=0)
+        self.input_ids = {id(target) for target, _ in inputs or ()}
+        self.oldest = _oldest(inputs or ())
         """The sequence number that all nodes on a way to the inputs have at least."""
         self.ends = ends
         self.nodes: list[GradNode] = []
@@ -77,15 +88,13 @@ class Pass:
         self,
         roots: Sequence[Edge],
         cotangents: Sequence[Cotangent],
-        behind: Sequence[GradNode | Tensor] | None = None,
+        behind: Behind | None = None,
     ) -> None:
         """Let the cotangents of the roots pass; `behind` is what is behind these, if it is known."""
         if behind is None:
             first = [target for target, number in roots if (id(target), number) not in self.ends]
             behind = targets_behind(first, self.oldest, self.ends)
-        self.nodes = [target for target in behind if isinstance(target, GradNode)]
-        self.leaves = [target for target in behind if not isinstance(target, GradNode)]
-        self.nodes.sort(key=sequence_of)
+        self.nodes, self.leaves = list(behind.nodes), behind.leaves
         if self.inputs is not None:
             self.wanted = self.on_the_way()
         former = recording.set(self.create_graph)
@@ -98,17 +107,17 @@ class Pass:
                         self.arrive(edge, cotangent, owned=False)
                     self.sweep()
                 for leaf in self.leaves:
-                    if id(leaf) in self.arrived:
-                        self.finish(leaf)
-                for key, value in self.found.items():
-                    self.found[key] = _apart(value)
+                    if (value := self.arrived.pop(id(leaf), None)) is not None:
+                        self.finish(leaf, value)
+                if way is not None:
+                    self.found = {key: _apart(value) for key, value in self.found.items()}
         finally:
             recording.reset(former)
 
     def on_the_way(self) -> set[int] | None:
         """The ids of the targets from which an input is reached, the inputs included; None if all are."""
-        inputs = {key for key, _ in self.inputs or ()}
-        reaching = {id(leaf) for leaf in self.leaves} & inputs
+        inputs = self.input_ids
+        reaching = inputs.intersection(map(id, self.leaves))
         is_first = not self.nodes or self.nodes[0].sequence >= self.oldest
         if is_first and len(reaching) == len(self.leaves) and all(map(runs_rules, self.nodes)):
             return None  # each has an edge
@@ -121,48 +130,52 @@ class Pass:
 
     def sweep(self) -> None:
         """Run the nodes, the latest first, each on all that has arrived at it."""
-        arrived, borrowed = self.arrived, self.borrowed
+        nodes, arrived, borrowed, own = self.nodes, self.arrived, self.borrowed, self.input_ids
+        retain_graph = self.retain_graph
         are_plain = not (self.create_graph or self.ends or self.wanted is not None or is_anomaly_enabled())
         are_plain = are_plain and innermost() is None
-        own = {key for key, _ in self.inputs or ()}
-        while self.nodes:
-            node = self.nodes.pop()
+        while nodes:
+            node = nodes.pop()
             key = id(node)
             if not (are_plain and node.runs_rules and node.hooks is None and key not in own):
                 self.visit(node)
                 continue
-            if key not in arrived:
+            g = arrived.pop(key, None)
+            if g is None:
                 continue
-            g = arrived.pop(key)
             pulled = node.pull_all(g)  # type: ignore[attr-defined]
-            if not self.retain_graph:
+            if not retain_graph:
                 node.release()
             for edge, value in zip(node.edges, pulled):
-                if edge is not None:
-                    target, number = edge
-                    place = id(target) if number == 0 else (id(target), number)
-                    is_borrowed = value is g or value.base is not None
-                    if place in arrived:
-                        self.add(place, value, is_borrowed, target, node)
-                        continue
-                    arrived[place] = value
-                    if is_borrowed:
-                        borrowed.add(place)
+                if edge is None:
+                    continue
+                target, number = edge
+                place = id(target) if number == 0 else (id(target), number)
+                is_borrowed = value is g or value.base is not None
+                if place in arrived:
+                    self.add(place, value, is_borrowed, target, node)
+                    continue
+                arrived[place] = value
+                if is_borrowed:
+                    borrowed.add(place)
 
     def add(
         self, place: Any, value: Cotangent, is_borrowed: bool, target: Any, source: GradNode | None
     ) -> None:
         """Add what else arrives at a place, in place where an array of the right kind is at hand."""
         mine = self.arrived[place]
-        if place not in self.borrowed and _takes_sum(mine, value):
-            np.add(mine, value, out=mine)
-        elif not is_borrowed and _takes_sum(value, mine):
-            self.arrived[place] = np.add(mine, value, out=value)
-        elif type(mine) is Node:
+        if type(mine) is Node:
             with backward_of(value.origin, "accumulate"):
                 self.arrived[place] = named(add(mine, value), target, source)
-        else:
+        elif isinstance(mine, Tensor):
             self.arrived[place] = add(mine, value)
+        elif place not in self.borrowed and _takes_sum(mine, value):
+            mine += value
+        elif not is_borrowed and _takes_sum(value, mine):
+            value += mine
+            self.arrived[place] = value
+        else:
+            self.arrived[place] = mine + value
         self.borrowed.discard(place)
 
     def take_from_graph(self, way: Way, roots: Sequence[Edge], cotangents: Sequence[Cotangent]) -> bool:
@@ -251,9 +264,9 @@ class Pass:
             if (id(node), number) in self.inputs and cotangent is not None:  # type: ignore[operator]
                 self.found[id(node), number] = cotangent
 
-    def finish(self, leaf: Tensor) -> None:
+    def finish(self, leaf: Tensor, value: Cotangent) -> None:
         """What has arrived at a leaf is its gradient: hooks see it, then it is caught or accumulated."""
-        value, owned = self.arrived.pop(id(leaf)), id(leaf) not in self.borrowed
+        owned = id(leaf) not in self.borrowed
         if leaf._hooks is not None:
             for hook in list(leaf._hooks["gradient"].values()):
                 value, owned = self.hooked(hook, value), False

@@ -363,17 +363,15 @@ class Explored:
         """Whether it is what would be found for a function of the same code."""
         if self.concerned and function is not self.plain:
             return False
-        return (
-            self._is_same(function, self.plain)
-            and all(
-                self._is_same(variables.get(name, MISSING), value) for variables, name, value in self.reads
-            )
-            and all(
-                self._are_same(_contents(one.function), one.contents)
-                for one in self.functions.values()
-                if one.function is not self.plain and one.contents
-            )
-        )
+        for variables, name, value in self.reads:
+            found = variables.get(name, MISSING)
+            if found is not value and not self._is_same(found, value):
+                return False
+        for one in self.functions.values():
+            found = function if one.function is self.plain else one.function
+            if (one.contents or found is not one.function) and not self._is_same(found, one.function):
+                return False
+        return True
 
     def _is_same(self, found: Any, value: Any) -> bool:
         """Whether a variable holds what it did; one number, or array, is as good as another."""
@@ -404,8 +402,10 @@ _known: dict[int, Explored] = {}
 
 def explored(function: Function, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Explored:
     """What code a function can run with these arguments."""
-    if type(function) is not FunctionType or not all(map(is_without_code, (*arguments, *keywords.values()))):
-        return _explored(function, Reached((function, *arguments, *keywords.values())), False)
+    given = (*arguments, *keywords.values())
+    is_plain = WITHOUT_CODE.issuperset(map(type, given)) or all(map(is_without_code, given))
+    if type(function) is not FunctionType or not is_plain:
+        return _explored(function, Reached((function, *given)), False)
     key = id(function.__code__)
     found = _known.get(key)
     if found is None or not found.holds_for(function):

@@ -454,7 +454,8 @@ class _Run:
         if is_source:
             tensor._frozen = (
                 f"{self.name} writes into {description}, which it reaches from outside. A compiled function "
-                "may write into its arguments alone: pass the array as one, or write into a clone() of it"
+                "may write into its arguments alone: pass the array as one, or write into a "
+                f"{tensor._copying}() of it"
             )
         self.stand_ins.append((tensor, node, description))
         if tensor._requires_grad and is_differentiated(leaf):

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import inspect
 import math
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,36 +23,41 @@ from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import innermost
 from ..autograd.autograd import pull_back
 from ..functions.common import conjugate
-from ..tape.apply import apply, of_kind, standing_for
+from ..tape.apply import apply, of_kind
 from ..tape.derivatives import gradients, jacobians, tangents, values_behind
 from ..tracing.numpy_programs import NumpyProgram
 from ..values.differentiated import differentiating
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from ..values.foreign import how_to_pass
 from ..values.modes import enable_grad, is_recording, recording
-from ..values.nodes import Edge, GradNode, have_own_backward, next_sequence, targets_behind
+from ..values.nodes import Behind, Edge, have_own_backward, next_sequence, targets_behind
 from ..values.plain_arrays import require_plain_array
 from ..values.saved import keeping_saved_values
 from ..values.tensor import Tensor, make
-from ..values.value_kinds import NumpyScalar, as_kind, plain
+from ..values.value_kinds import NumpyScalar, NumpyTensor, as_kind, kind_of_value, plain
 
 Function = Callable[..., Any]
+DIFFERENTIABLE = (Tensor, np.ndarray, np.generic, float, int, complex)
+ONE_LEAF = [True]
 Argnums = int | str | Sequence[int | str]
-
-_closed: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
-"""By id the aliases of functions that have run: a gradient inside leaves them behind its result."""
-
+HOW_TO_GIVE = " Pass arrays, also in tuples, lists, dicts and dataclasses, or choose other argnums."
 
 @contextmanager
 def reopened(leaves: Iterable[Any]) -> Iterator[None]:
     """Inside, functions may close over aliases of a function that has run: its backward pass runs them."""
-    known = {id(one): one for one in leaves if id(one) in _closed}
-    for key in known:
-        del _closed[key]
+    known = [one for one in leaves if _is_closed(one)]
+    for one in known:
+        one._is_closed = False
     try:
         yield
     finally:
-        _closed.update(known)
+        for one in known:
+            one._is_closed = True
+
+
+def _is_closed(target: Any) -> bool:
+    """Whether it is the alias of a function that has run: a gradient inside leaves it behind its result."""
+    return getattr(target, "_is_closed", False)
 
 
 class Inputs:
@@ -68,7 +72,7 @@ class Inputs:
         self.leaves: list[Tensor] = []
         """The aliases, over all differentiated arguments."""
         self._own: set[int] = set()
-        self._behind: list[Any] = []
+        self._behind = Behind([], [])
         """What is on the tape behind the outputs, once it was asked whether they reach outside."""
         self._first_sequence = next_sequence()
         self._layouts: list[tuple[Any, list[bool]]] = []
@@ -91,9 +95,14 @@ class Inputs:
             recording.reset(former)
             for one in self.leaves:
                 if id(one) in self._own:
-                    _closed[id(one)] = one
+                    one._is_closed = True
 
     def _replaced(self, value: Any, label: str) -> Any:
+        if value is not None and not is_container(value):
+            alias = self._alias(value, label)
+            self._layouts.append((None, ONE_LEAF))
+            self.leaves.append(alias)
+            return alias
         leaves, structure = flat(value)
         labels = (
             [label] if structure is None else [f"{label}{path_text(path)}" for path in leaf_paths(structure)]
@@ -104,28 +113,29 @@ class Inputs:
         return aliases[0] if structure is None else unflatten(structure, aliases)
 
     def _alias(self, leaf: Any, label: str) -> Tensor:
-        if not isinstance(leaf, Tensor | np.ndarray | np.generic | float | int | complex):
+        if not isinstance(leaf, DIFFERENTIABLE):
             raise ArgumentError(
                 f"{self.name}: argument '{label}' is a {type(leaf).__name__}; only tensors, arrays and "
-                f"floats can be differentiated.{how_to_pass(leaf) or ' Choose other argnums.'}"
+                f"floats can be differentiated.{how_to_pass(leaf) or HOW_TO_GIVE}"
             )
-        require_plain_array(leaf, f"{self.name}: argument '{label}'")
-        tensor = standing_for(leaf)
-        if tensor._value.dtype.kind not in CONTINUOUS:
+        if type(leaf) is not np.ndarray:
+            require_plain_array(leaf, f"{self.name}: argument '{label}'")
+        kind, value = kind_of_value(leaf), leaf.payload if isinstance(leaf, Tensor) else np.asarray(leaf)
+        if value.dtype.kind not in CONTINUOUS:
             raise DTypeError(
-                f"{self.name}: argument '{label}' has dtype {tensor._value.dtype}, and only floating or "
+                f"{self.name}: argument '{label}' has dtype {value.dtype}, and only floating or "
                 "complex arguments have a gradient. Convert it first, e.g. with .astype(float), or choose "
                 "other argnums."
             )
-        if self.recording and tensor.requires_grad:
-            alias = as_kind(apply(reshape, tensor, shape=tuple(tensor._value.shape)), type(tensor))
+        if self.recording and isinstance(leaf, Tensor) and leaf.requires_grad:
+            alias = as_kind(apply(reshape, leaf, shape=tuple(value.shape)), kind)
         else:
-            alias = make(self._own_node(tensor._value), type(tensor))
+            alias = make(self._own_node(value), kind)
             alias._requires_grad = True
             self._own.add(id(alias))
         alias._frozen = (
             f"{self.name} writes into its argument '{label}', of which a gradient is taken; write into a "
-            "clone() of it"
+            f"{alias._copying}() of it"
         )
         return alias
 
@@ -152,7 +162,7 @@ class Inputs:
                     f"{self.name}: holomorphic=True takes complex arguments and complex results, found dtype "
                     f"{real[0]._value.dtype}. Leave it out for real numbers, or convert them."
                 )
-        elif any(one.is_complex() for one in outputs):
+        elif any(one._value.dtype.kind == "c" for one in outputs):
             if of_gradient:
                 raise OutputError(
                     f"{self.name}: a gradient is taken of a complex result. Return a real one, as abs(z) or "
@@ -166,7 +176,7 @@ class Inputs:
 
     def derivatives(self, outputs: Sequence[Tensor], keep: bool) -> Sequence[Sequence[Tensor | None]]:
         """All derivatives of each output."""
-        is_real = not any(one.is_complex() for one in outputs)  # of complex ones the tape takes it
+        is_real = all(one._value.dtype.kind != "c" for one in outputs)  # of complex ones the tape takes it
         if is_real and self._graph_shows(outputs):
             return jacobians(outputs, self.leaves, self._outer(outputs, keep))
         behind = None if keep else self._behind
@@ -196,6 +206,8 @@ class Inputs:
 
     def _graph_shows(self, outputs: Sequence[Tensor]) -> bool:
         """Whether this is a trace whose graph shows the derivatives."""
+        if innermost() is None:
+            return False
         values = (*outputs, *self.leaves)
         are_nodes = all(type(one._value) is Node for one in values)
         return are_nodes and not have_own_backward(self._behind)
@@ -205,19 +217,17 @@ class Inputs:
         return values_behind(outputs, self._first_sequence, self._is_own) if keep else {}
 
     def _is_own(self, target: Any) -> bool:
-        return id(target) in self._own or id(target) in _closed
+        return id(target) in self._own or _is_closed(target)
 
     def reach_outside(self, outputs: Iterable[Tensor], given: Iterable[Tensor] = ()) -> bool:
         """Whether what is recorded depends on more that requires grad than the aliases, as on `given`."""
         targets = [output.grad_fn or output for output in outputs if output.requires_grad]
         first = self._first_sequence
-        self._behind = targets_behind(targets, first)
+        self._behind = nodes, leaves = targets_behind(targets, first)
         if not self.recording:
             return False
-        for target in self._behind:
-            is_node = isinstance(target, GradNode)
-            if target.sequence < first if is_node else not self._is_own(target):
-                return True
+        if (nodes and nodes[0].sequence < first) or not all(map(self._is_own, leaves)):
+            return True
         return any(one.requires_grad for one in given)
 
     def results(self, gradients: Sequence[Tensor | None], keep: bool) -> list[Any]:
@@ -247,6 +257,9 @@ class Inputs:
         if not isinstance(leaf, Tensor):
             return leaf
         kind = kind or type(leaf)
+        value = leaf._value
+        if not keep and type(value) is np.ndarray and issubclass(kind, NumpyTensor):
+            return kind._as_plain(cast(NumpyTensor, leaf), value)
         if keep and leaf.requires_grad:  # what the function took from outside leads on
             return of_kind(leaf, kind)
         shown = make(leaf._value, kind) if leaf.requires_grad or type(leaf) is not kind else leaf
@@ -309,13 +322,13 @@ def zeros(like: Tensor) -> Tensor:
 
 
 def _all_pulled(
-    output: Tensor, inputs: Sequence[Tensor], keep: bool, behind: Sequence[Any] | None
+    output: Tensor, inputs: Sequence[Tensor], keep: bool, behind: Behind | None
 ) -> Sequence[Tensor | None]:
     """For each input the derivatives of all elements of `output`, of shape `output.shape + input.shape`.
 
     None where a number does not depend on an input. What is `behind` the output on the tape may be known.
     """
-    if not output.is_complex():
+    if output._value.dtype.kind != "c":
         return _pulled(output, inputs, keep, 1.0, behind)
     pulled = [one if one is None else conjugate(one) for one in _pulled(output, inputs, keep, 1.0)]
     if all(one.is_complex() for one in inputs):
@@ -332,7 +345,7 @@ def _pulled(
     inputs: Sequence[Tensor],
     keep: bool,
     direction: complex,
-    behind: Sequence[Any] | None = None,
+    behind: Behind | None = None,
 ) -> Sequence[Tensor | None]:
     """What is pulled back of each element of `output`, changed in a direction."""
     shape = tuple(output._value.shape)

@@ -29,6 +29,8 @@ from ..values.tensor import Tensor
 from .derived import derived
 from .inputs import Argnums, Function, Inputs, flat, zeros
 
+FLOATING = (float, complex, np.ndarray, np.generic)
+
 # --- the public functions -------------------------------------------------------------------------------
 
 
@@ -268,7 +270,7 @@ def _split(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
 
 
 def _floating_output(name: str, leaf: Any) -> Tensor:
-    if isinstance(leaf, float | complex | np.ndarray | np.generic):
+    if not isinstance(leaf, Tensor) and isinstance(leaf, FLOATING):
         leaf = standing_for(leaf)
     if not isinstance(leaf, Tensor):
         raise OutputError(

@@ -8,40 +8,31 @@ one in all threads: a function that is differentiated may give its work to other
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .modes import is_recording
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Arguments:
-    """The places on the tape of the arguments of one transform; holding them keeps their ids."""
-
-    targets: tuple[Any, ...]
-    since: int
-    """The sequence number before which no node depends on them."""
-
-
-_under_way: list[_Arguments] = []
 
 
 class differentiating:
     """Inside, a function runs of which derivatives are taken.
 
     Args:
-        arguments: the Tensors.
-        since: a sequence number of the tape before the function began.
+        arguments: the Tensors; holding their places on the tape keeps the ids of these.
+        since: a sequence number of the tape before the function began; no node before depends on them.
     """
 
     def __init__(self, arguments: Sequence[Any], since: int) -> None:
-        self._own = _Arguments(tuple([one._grad_fn or one for one in arguments]), since)
+        self.targets = [one._grad_fn or one for one in arguments]
+        self.since = since
 
     def __enter__(self) -> None:
-        _under_way.append(self._own)
+        _under_way.append(self)
 
     def __exit__(self, *error: object) -> None:
-        _under_way.remove(self._own)
+        _under_way.remove(self)
+
+
+_under_way: list[differentiating] = []
 
 
 def are_any_differentiated() -> bool:

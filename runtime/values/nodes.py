@@ -10,20 +10,23 @@ import functools
 import itertools
 import weakref
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...tracer.array_rules import on_arrays
 from ...tracer.errors import GradientError
 from ...tracer.graph import Node
 from ...tracer.operator import HOLOMORPHIC, Operator
-from ...tracer.ops.reduction import sum_to_shape
+from ...tracer.ops.reduction import sum_to_shape, summed_to_shape
 from ...tracer.origin import backward_of
 from ...tracer.spec import Spec
 from .saved import Cell, Copies, saved_values
 from .tensor import RemovableHandle, Tensor, describe, make
 
 next_sequence = itertools.count().__next__
+sequence_of = attrgetter("sequence")
 Edge = tuple[Any, int]
 
 OVERWRITTEN = "one of the variables needed for gradient computation has been modified by an inplace operation"
@@ -210,39 +213,49 @@ def hooks_of_leaf(leaf: Tensor) -> dict[str, dict[int, Callable[..., Any]]]:
     return leaf._hooks
 
 
+class Behind(NamedTuple):
+    """What gradients reach: the nodes, in the order in which they were made, and the leaves, each once."""
+
+    nodes: list[GradNode]
+    leaves: list[Tensor]
+
+
 def targets_behind(
     targets: Iterable[Any], oldest: int = 0, ends: Container[tuple[int, int]] = ()
-) -> list[Any]:
-    """The nodes and leaves that gradients reach from `targets`, these included, each once.
+) -> Behind:
+    """The nodes and leaves that gradients reach from `targets`, these included.
 
     Nodes made before the sequence number `oldest` are the last on their way, and edges in `ends`, each the id
     of a target and an output number, are not gone.
     """
-    found = list({id(target): target for target in targets}.values())
-    seen = set(map(id, found))
-    for target in found:  # which grows
-        if isinstance(target, GradNode) and target.sequence >= oldest:
-            for edge in target.edges:
-                if edge is None or (key := id(edge[0])) in seen or (ends and (key, edge[1]) in ends):
-                    continue
-                seen.add(key)
-                found.append(edge[0])
-    return found
+    nodes: list[GradNode] = []
+    leaves: list[Tensor] = []
+    seen: set[int] = set()
+    for target in targets:
+        if id(target) not in seen:
+            seen.add(id(target))
+            (nodes if isinstance(target, GradNode) else leaves).append(target)
+    for node in nodes:  # which grows
+        for edge in node.edges if node.sequence >= oldest else ():
+            if edge is None or (key := id(target := edge[0])) in seen or (ends and (key, edge[1]) in ends):
+                continue
+            seen.add(key)
+            (nodes if isinstance(target, GradNode) else leaves).append(target)
+    nodes.sort(key=sequence_of)
+    return Behind(nodes, leaves)
 
 
-def have_own_backward(targets: Iterable[Any]) -> bool:
+def have_own_backward(behind: Behind) -> bool:
     """Whether any of them is a node that is no operator's, or has hooks: the graph does not show these."""
-    return any(
-        target._hooks is not None
-        if isinstance(target, Tensor)
-        else not target.is_in_graph or target.hooks is not None
-        for target in targets
+    return any(not node.is_in_graph or node.hooks is not None for node in behind.nodes) or any(
+        leaf._hooks is not None for leaf in behind.leaves
     )
 
 
 def edge_of(tensor: Tensor) -> Edge | None:
     """Where the gradient of a tensor goes; None if it requires none."""
-    tensor.refresh()
+    if tensor._view is not None:
+        tensor.refresh()
     if not tensor._requires_grad:
         return None
     return tensor._grad_fn or tensor, tensor._output_nr
@@ -323,6 +336,7 @@ def legacy_type(dtype: np.dtype) -> str:
     return f"torch.{scalar_type(dtype)}Tensor"
 
 
+ARRAYS = (np.ndarray, np.generic)
 NO_SPECS: tuple[Sequence[Spec], Any] = ((), None)
 NO_VERSIONS: list[tuple[int, Cell, int]] = []
 
@@ -356,7 +370,7 @@ class Plan:
         self.positions = tuple(
             position for position in range(count) if mask >> position & 1 and operator.rule_for(position)
         )
-        self.pull = operator.pulling(self.positions, count)
+        self.pull = operator.pulling(self.positions, count, on_arrays)
         self.is_holomorphic = operator.of_complex == HOLOMORPHIC
         wanted, self.saves_result = operator.needs(self.positions, count)
         self.saves = tuple(sorted(wanted))
@@ -430,10 +444,12 @@ class OperatorNode(GradNode):
             self._require_saved()
             with backward_of(self.forward.origin, self.plan.operator.name):
                 return self._run_rules(cotangents[0], wanted, create_graph)
-        if create_graph or not all(wanted[position] for position in self.plan.positions):
+        (g,) = cotangents
+        are_all = all(wanted[position] for position in self.plan.positions)
+        if create_graph or not are_all or not isinstance(g, ARRAYS):
             self._require_saved()
-            return self._run_rules(cotangents[0], wanted, create_graph)
-        return self.pull_all(cotangents[0])
+            return self._run_rules(g, wanted, create_graph)
+        return self.pull_all(g)
 
     def pull_all(self, g: Any) -> Sequence[Any]:
         """The cotangents of all edges, of arrays."""
@@ -459,10 +475,10 @@ class OperatorNode(GradNode):
 
     def _summed(self, pulled: Sequence[Any]) -> Sequence[Any]:
         """Cotangents of the shape that operands were broadcast to, in the operands' own."""
-        shapes = dict(zip(self.plan.positions, self.shapes or ()))
-        return [
-            None if one is None else sum_to_shape(one, shapes[place]) for place, one in enumerate(pulled)
-        ]
+        found = list(pulled)
+        for position, shape in zip(self.plan.positions, self.shapes or ()):
+            found[position] = summed_to_shape(found[position], shape)
+        return found
 
     def _run_rules(self, g: Any, wanted: Sequence[bool], create_graph: bool) -> list[Any]:
         """The rules one by one: those that are wanted, perhaps on tensors or on nodes of a graph."""

@@ -129,13 +129,15 @@ class Tensor(Asked):
     """An array with a gradient: the state that tensors of all kinds have."""
 
     __slots__ = (
-        "__weakref__", "_cell", "_frozen", "_grad", "_grad_fn", "_hooks", "_output_nr", "_requires_grad",
-        "_value", "_view",
+        "__weakref__", "_cell", "_frozen", "_grad", "_grad_fn", "_hooks", "_is_closed", "_output_nr",
+        "_requires_grad", "_value", "_view",
     )  # fmt: skip
     rank = 2
     _precedence = 0
     """Among operands of several kinds, the highest is the kind of the result."""
     _is_torch = False
+    _copying = "copy"
+    """The method that a message names for a copy."""
     _is_number = False
     """Whether PyTorch's promotion takes it for a Python number."""
     __array_priority__ = 5000
@@ -154,6 +156,8 @@ class Tensor(Asked):
     """Of a leaf; other tensors' hooks live on their node."""
     _frozen: str
     """Why it must not be written to while traced; empty if it may."""
+    _is_closed: bool
+    """Set where a transform has differentiated with respect to it: see `transforms/inputs.py`."""
 
     if TYPE_CHECKING:  # what methods.py binds
 
@@ -417,6 +421,7 @@ class TorchTensor(Tensor):
     __slots__ = ()
     _precedence = 3
     _is_torch = True
+    _copying = "clone"
 
     def _repr_html_(self) -> str | None:
         """In notebooks: what it is, and its elements as a table."""
@@ -463,7 +468,7 @@ def require_writable(tensor: Tensor) -> None:
     if trace is not None and trace.bodies and _is_older(tensor, trace.bodies[-1]):
         raise MutationError(
             "The body of a loop or a choice writes into a tensor from outside of it"
-            f"{at_caller()}. Make it a carry, write into a clone() of it, and return that."
+            f"{at_caller()}. Make it a carry, write into a {tensor._copying}() of it, and return that."
         )
 
 

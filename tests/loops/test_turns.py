@@ -12,6 +12,8 @@ import pytest
 
 import pullback as pb
 
+pytestmark = pytest.mark.part(4)
+
 Function = Callable[..., Any]
 
 

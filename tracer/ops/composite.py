@@ -34,6 +34,8 @@ from .elementwise import (
 from .movement import between, concatenate, expand, reshape
 from .reduction import amax, restore_dims, sum_
 
+ARRAYS = (np.ndarray, np.generic)
+
 
 def composite(
     name: str,
@@ -73,7 +75,7 @@ def _over(total: Array, count: float, times: float = 1.0) -> Array:
     """total * times / count, with no warning: over nothing 0 is nan, and what is not 0 infinite."""
     if not count:
         return total * math.inf
-    return total * (times / count if isinstance(total, np.ndarray | np.generic) else share(count, times))
+    return total * (times / count if isinstance(total, ARRAYS) else share(count, times))
 
 
 def _mean(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:

@@ -48,14 +48,20 @@ def _product(subscripts: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray] 
     if max(len(left), len(right)) > 2 or summed & set(result) or len(summed) > 1:
         return None
     if not summed:
-        return np.multiply.outer if result == left + right else None
+        if result != left + right:
+            return None
+        return _outer if len(left) == len(right) == 1 else np.multiply.outer
     turns_left, turns_right = left[-1] not in summed, right[0] not in summed
     free = left.strip(*summed) + right.strip(*summed)
     if result != free:  # the rows of the other one
-        return lambda a, b: np.dot(b if turns_right else b.T, a.T if not turns_left else a)
+        return lambda a, b: (b if turns_right else b.T).dot(a.T if not turns_left else a)
     if turns_left or turns_right:
-        return lambda a, b: np.dot(a.T if turns_left else a, b.T if turns_right else b)
-    return np.dot
+        return lambda a, b: (a.T if turns_left else a).dot(b.T if turns_right else b)
+    return np.ndarray.dot
+
+
+def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a[:, None] * b
 
 
 def _evaluate(a: np.ndarray, b: np.ndarray, subscripts: str) -> np.ndarray:
@@ -111,14 +117,18 @@ def contraction_title(subscripts: str) -> str:
     return GRAD_FN.get(_canonical(subscripts), "Bmm")
 
 
-def _left_rule(g: Array, b: Array, subscripts: str) -> Array:
+@lru_cache(maxsize=4096)
+def _subscripts_of_rules(subscripts: str) -> tuple[str, str]:
     left, right, result = split_subscripts(subscripts)
-    return contract(g, b, subscripts=f"{result},{right}->{left}")
+    return f"{result},{right}->{left}", f"{left},{result}->{right}"
+
+
+def _left_rule(g: Array, b: Array, subscripts: str) -> Array:
+    return contract(g, b, subscripts=_subscripts_of_rules(subscripts)[0])
 
 
 def _right_rule(g: Array, a: Array, subscripts: str) -> Array:
-    left, right, result = split_subscripts(subscripts)
-    return contract(a, g, subscripts=f"{left},{result}->{right}")
+    return contract(a, g, subscripts=_subscripts_of_rules(subscripts)[1])
 
 
 contract = declare(

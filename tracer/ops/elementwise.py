@@ -29,6 +29,7 @@ from .lazy import scipy_special
 CHEAP, DIVISION, TRANSCENDENTAL = 1, 4, 20
 TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 LOG_2 = math.log(2.0)
+NUMBERS = (int, float, complex)
 LOG_10 = math.log(10.0)
 
 
@@ -96,7 +97,7 @@ def elementwise(
 
 def is_complex(x: Array) -> bool:
     """Whether a value, or a number, is complex."""
-    return isinstance(x, complex) if isinstance(x, int | float | complex) else x.dtype.kind == "c"
+    return isinstance(x, complex) if isinstance(x, NUMBERS) else x.dtype.kind == "c"
 
 
 def _sigmoid(x: np.ndarray) -> Any:

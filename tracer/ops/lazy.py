@@ -5,18 +5,28 @@ from types import ModuleType
 from typing import Any
 
 
+@functools.cache
 def scipy_special() -> ModuleType:
     import scipy.special
 
     return scipy.special
 
 
+@functools.cache
+def scipy_stats() -> ModuleType:
+    import scipy.stats
+
+    return scipy.stats
+
+
+@functools.cache
 def scipy_linalg() -> ModuleType:
     import scipy.linalg
 
     return scipy.linalg
 
 
+@functools.cache
 def scipy_fft() -> ModuleType:
     import scipy.fft
 

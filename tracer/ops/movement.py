@@ -136,10 +136,16 @@ def _infer_expand(x: Spec, shape: tuple[int, ...]) -> Spec:
 
 
 def _expanded(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """np.broadcast_to, which takes long for a single element."""
-    if x.size != 1 or type(shape) is not tuple:
+    """np.broadcast_to, which takes long for small arrays."""
+    new = len(shape) - x.ndim
+    if type(shape) is not tuple or new < 0 or not x.flags.c_contiguous:
         return np.broadcast_to(x, shape)
-    shown = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
+    strides = [0] * new
+    for extent, wanted, stride in zip(x.shape, shape[new:], x.strides):
+        if extent != wanted and extent != 1:
+            return np.broadcast_to(x, shape)
+        strides.append(stride if extent == wanted else 0)
+    shown = np.ndarray(shape, x.dtype, x, 0, strides)
     shown.flags.writeable = False
     return shown
 

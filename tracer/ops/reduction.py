@@ -256,14 +256,27 @@ linear_recurrence = declare(
 
 def sum_to_shape(x: Array, shape: tuple[int, ...]) -> Array:
     """The transpose of broadcasting from `shape`: x summed over the dimensions that broadcasting made."""
-    found = x.shape
-    if found == shape:
+    if x.shape == shape:
         return x
-    extra = len(found) - len(shape)
-    dims = tuple(range(extra))
-    if 1 in shape:
-        dims += tuple(
-            [dim for dim in range(extra, len(found)) if found[dim] != 1 and shape[dim - extra] == 1]
-        )
+    dims = made_by_broadcasting(shape, x.shape)
     total = sum_(x, dims=dims, keepdim=False) if dims else x
     return total if total.shape == shape else reshape(total, shape=shape)
+
+
+def summed_to_shape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """`sum_to_shape` of an array."""
+    if x.shape == shape:
+        return x
+    total = np.add.reduce(x, made_by_broadcasting(shape, x.shape) if shape else None)
+    return total if total.shape == shape else total.reshape(shape)
+
+
+def made_by_broadcasting(shape: tuple[int, ...], found: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions that broadcasting to the shape `found` has made, or enlarged."""
+    extra = len(found) - len(shape)
+    dims = tuple(range(extra))
+    if 1 not in shape:
+        return dims
+    return dims + tuple(
+        [dim for dim in range(extra, len(found)) if found[dim] != 1 and shape[dim - extra] == 1]
+    )

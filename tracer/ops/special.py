@@ -142,7 +142,7 @@ zeta = of_scipy(
 
 def _lgamma(x: np.ndarray) -> np.ndarray:
     """SciPy's, with C's value at -inf (C11, F.9.5.3)."""
-    return np.where(np.isneginf(x), np.inf, scipy_special().gammaln(x))
+    return np.where(x == -np.inf, np.inf, scipy_special().gammaln(x))
 
 
 lgamma = elementwise(
