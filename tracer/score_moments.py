@@ -45,8 +45,11 @@ def gamma_moment(a: Array, x: Array, order: int, upper: bool) -> Array:
 
     with np.errstate(all="ignore"):
         limit, mode = np.log(x), np.log(a)
-    below, above = (limit, np.full_like(x, np.inf)) if upper else (np.full_like(x, -np.inf), limit)
-    return _integral(log_density, integrand, (a,), mode, below, above, (a > 0) & (x >= 0), gammaln(a))
+    turned = (order == 1) & (upper != (x > a))  # the score's mean over all is 0: the lesser part is exact
+    takes_above = upper != turned
+    below, above = np.where(takes_above, limit, -np.inf), np.where(takes_above, np.inf, limit)
+    found = _integral(log_density, integrand, (a,), mode, below, above, (a > 0) & (x >= 0), gammaln(a))
+    return np.where(turned, -found, found)
 
 
 def beta_moment(a: Array, b: Array, x: Array, of_a: int, of_b: int) -> Array:

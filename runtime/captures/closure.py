@@ -57,6 +57,8 @@ from .places import ABSENT, NOTHING, Changed, Drawing, Holder, Key, Number, Plac
 from .randomness import RANDOM, TracedStream, drawing
 from .reader import Reader
 
+OF_DISTRIBUTIONS = ("args", "kwds", "dataset", "weights", "factor")
+"""The attributes of frozen distributions, and of kernel densities, that hold parameters."""
 MOST_COMPARED = 32
 """Arrays that a new one is told apart from, where another function object may reach the same one twice."""
 LIMIT = 2000
@@ -299,9 +301,11 @@ class _Explorer:
         """A guard on what a stand-in has taken from an object; of a distribution that is its parameters."""
         if type(value).__module__.startswith("scipy.stats."):
             self.streams += [(stream, label) for stream in Content(value).streams]
-            if not hasattr(value, "args"):
+            names = [name for name in OF_DISTRIBUTIONS if hasattr(value, name)]
+            if not names:
                 return
-            value, variable = [value.args, value.kwds], f"[{variable}.args, {variable}.kwds]"
+            variable = f"[{', '.join(f'{variable}.{name}' for name in names)}]"
+            value = [getattr(value, name) for name in names]
         self._guard_content(value, variable, label)
 
     def _unreadable(self, value: Any, label: str) -> TraceError:

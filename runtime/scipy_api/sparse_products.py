@@ -1,4 +1,5 @@
-"""`scipy.sparse` matrices beside Tensors: constants in products, with gradients by the transposed matrix.
+"""`scipy.sparse` matrices beside Tensors: constants in products, with gradients by the transposed matrix, and
+those whose values are Tensors.
 
 A product reads of each row as many elements as two average rows have, in a table of their columns, so that
 rows are loops like any others; what long rows have besides is added where it belongs (Bell and Garland, SC
@@ -8,6 +9,7 @@ rows are loops like any others; what long rows have besides is added where it be
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +21,7 @@ from ...tracer.trace import is_tracing
 from ..autograd.custom_rules import custom_vjp
 from ..functions import PUBLIC, declared
 from ..functions.common import as_dtype, fail, filled
-from ..numpy_api.values import of_arrays
+from ..numpy_api.values import known, of_arrays
 from ..tape.apply import of_kind
 from ..tensors.conversion import array_dtype, holds_tensor, tensor_of
 from ..values.foreign import is_sparse
@@ -186,6 +188,138 @@ class Sparse:
 
     def __neg__(self) -> Any:
         return Sparse(-self._real, self._factor)
+
+
+class Valued:
+    """What stands for a sparse matrix whose values are traced: their places are plain numbers.
+
+    Places may come more than once; their values add up.
+    """
+
+    def __init__(self, values: Tensor, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
+        self._values, self.shape, self.ndim = values, shape, 2
+        self._rows, self._columns = rows.astype(np.int64), columns.astype(np.int64)
+
+    @property
+    def T(self) -> Valued:
+        return Valued(self._values, self._columns, self._rows, self.shape[::-1])
+
+    def transpose(self) -> Valued:
+        return self.T
+
+    @property
+    def data(self) -> Any:
+        return of_arrays(self._values)
+
+    @data.setter
+    def data(self, values: Any) -> None:
+        self._refuse("setting data")
+
+    def _same(self) -> Valued:
+        return self
+
+    tocsr = tocsc = tocoo = _same
+
+    def __matmul__(self, other: Any) -> Any:
+        x = tensor_of(other)
+        if x.ndim not in (1, 2) or x.shape[0] != self.shape[1]:
+            shapes = f"{self.shape} and {tuple(x.shape)}"
+            fail(ShapeError, f"a product with a scipy.sparse matrix: the shapes {shapes} do not fit.")
+        values = self._values if x.ndim == 1 else self._values[:, None]
+        return of_arrays(_summed(values * x[self._columns], self._rows, self.shape[0]))
+
+    dot = __matmul__
+
+    def __rmatmul__(self, other: Any) -> Any:
+        x = tensor_of(other)
+        return (self.T @ (x.T if x.ndim == 2 else x)).T
+
+    def __mul__(self, other: Any) -> Any:
+        if np.ndim(other):
+            self._refuse("__mul__")
+        return Valued(self._values * tensor_of(other), self._rows, self._columns, self.shape)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Valued:
+        return self * -1.0
+
+    def _plus(self, other: Any, sign: float) -> Valued:
+        if not isinstance(other, Valued):
+            if not is_sparse(plain_matrix(other)):
+                self._refuse("a sum with what is not sparse")
+            real = plain_matrix(other).tocoo()
+            other = Valued(tensor_of(real.data), real.row, real.col, real.shape)
+        if other.shape != self.shape:
+            fail(ShapeError, f"a sum of sparse matrices: the shapes {self.shape} and {other.shape} differ.")
+        values = PUBLIC["cat"]([self._values, other._values * sign])
+        rows, columns = np.append(self._rows, other._rows), np.append(self._columns, other._columns)
+        return Valued(values, rows, columns, self.shape)
+
+    def __add__(self, other: Any) -> Valued:
+        return self._plus(other, 1.0)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Valued:
+        return self._plus(other, -1.0)
+
+    def __rsub__(self, other: Any) -> Valued:
+        return (-self)._plus(other, 1.0)
+
+    def __array__(self, *arguments: Any, **options: Any) -> Any:
+        self._refuse("an array")
+
+    def toarray(self) -> Any:
+        """The dense matrix."""
+        places = self._rows * self.shape[1] + self._columns
+        return of_arrays(_summed(self._values, places, self.shape[0] * self.shape[1]).reshape(*self.shape))
+
+    def by_rows(self) -> tuple[Tensor, np.ndarray, np.ndarray]:
+        """Values, columns and starts of rows (CSR), each place once."""
+        keys = self._rows * self.shape[1] + self._columns
+        kept, inverse = np.unique(keys, return_inverse=True)
+        starts = np.searchsorted(kept, np.arange(self.shape[0] + 1) * self.shape[1])
+        return _summed(self._values, inverse, len(kept)), kept % self.shape[1], starts
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:1] == "_" or not hasattr(sys.modules["scipy.sparse"].csr_array, name):
+            raise AttributeError(name)
+        self._refuse(name)
+
+    def _refuse(self, name: str) -> Any:
+        fail(
+            UnsupportedError,
+            f"scipy.sparse: {name} of a sparse matrix whose values are traced is not supported; products "
+            "(A @ x, x @ A, A.T), multiples, sums, toarray() and scipy.sparse.linalg.spsolve(A, b) are.",
+        )
+
+
+def _summed(terms: Tensor, places: np.ndarray, size: int) -> Tensor:
+    """Terms added up where they belong."""
+    nothing = filled((size, *terms.shape[1:]), 0, array_dtype(terms))
+    return PUBLIC["index_add"](nothing, 0, tensor_of(places), terms)
+
+
+def _of_values(real: type, arg1: Any, *given: Any, shape: Any = None, **options: Any) -> Any:
+    """A sparse matrix as SciPy makes it: `Valued`, if its values are Tensors beside their places."""
+    shape = given[0] if given else shape
+    if not (isinstance(arg1, tuple) and len(arg1) > 1 and holds_tensor(arg1[0])) or given[1:] or options:
+        return real(arg1, *given, **options) if given else real(arg1, shape=shape, **options)
+    values = tensor_of(arg1[0])
+    places = known("places of a sparse matrix", *(arg1[1] if len(arg1) == 2 else arg1[1:]))
+    ones = np.ones(tuple(values.shape))
+    counted = real((ones, tuple(places)) if len(arg1) == 2 else (ones, *places), shape=shape)  # which checks
+    if len(arg1) == 3:
+        inner, starts = places
+        outer = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        places = [outer, inner] if counted.format == "csr" else [inner, outer]
+    rows, columns = places
+    return Valued(values, rows, columns, counted.shape)
+
+
+CLASSES = {f"{name}_{kind}": _of_values for name in ("csr", "csc", "coo") for kind in ("array", "matrix")}
+"""By SciPy's name of a class (real class, *arguments) -> what stands for its object."""
 
 
 def _of_two(name: str) -> Callable[[Sparse, Any], Any]:

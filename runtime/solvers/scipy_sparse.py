@@ -12,12 +12,13 @@ from ..functions.common import fail
 from ..functions.stopping import stop_gradient
 from ..numpy_api.values import of_arrays
 from ..scipy_api.scipy_functions import SOLVERS
-from ..scipy_api.sparse_products import Elements, parts_of
+from ..scipy_api.sparse_products import Elements, Valued, parts_of
 from ..tensors.conversion import joined, tensor_of
 from ..values.foreign import is_sparse
 from .linear import linear_solve
 from .scipy_calls import refuse
 from .sparse import SparseFactor, splu
+from .sparse import spsolve as solved
 
 Function = Callable[..., Any]
 
@@ -25,6 +26,8 @@ Function = Callable[..., Any]
 def product_with(matrix: Any) -> Function:
     """The product of a matrix with a vector: of an array, a sparse matrix, or SciPy's `LinearOperator`."""
     real, factor = parts_of(matrix)
+    if isinstance(matrix, Valued):
+        return lambda x: matrix @ x
     if hasattr(real, "_matvec"):
         return lambda x: real._matvec(x)
     if not is_sparse(real):
@@ -39,7 +42,7 @@ def _iterative(name: str) -> Function:
         maxiter: int | None = None, M: Any = None, **options: Any,
     ) -> tuple[Any, int]:  # fmt: skip
         refuse(f"scipy.sparse.linalg.{name}", options)
-        shape, b = tuple(np.shape(parts_of(A)[0])), joined(b)
+        shape, b = A.shape if isinstance(A, Valued) else tuple(np.shape(parts_of(A)[0])), joined(b)
         if len(shape) != 2 or shape != (np.size(b),) * 2:
             fail(
                 ShapeError,
@@ -58,7 +61,9 @@ def _iterative(name: str) -> Function:
 
 
 def spsolve(real: Function, A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:
-    """The factors are made once, where this is traced."""
+    """The factors are made once, where this is traced, unless the matrix holds traced values."""
+    if isinstance(A, Valued):
+        return solved(*A.by_rows(), b)
     matrix, factor = parts_of(A)
     return _factors("spsolve", matrix).solve(b if factor is None else b / factor)
 

@@ -28,7 +28,7 @@ from ..numpy_api.array_creation import CREATION, JOINING, OF_SEVERAL, full
 from ..numpy_api.polynomials import SERIES
 from ..numpy_api.protocols import FUNCTIONS, OF_OTHERS
 from ..numpy_api.values import as_python_number, of_arrays
-from ..scipy_api import distributions, interpolation
+from ..scipy_api import distributions, interpolation, sparse_products
 from ..scipy_api.scipy_functions import SCIPY, SOLVERS
 from ..scipy_api.sparse_products import Sparse
 from ..tensors.conversion import holds_tensor, joined
@@ -133,13 +133,15 @@ def _of_scipy(value: Any) -> Any:
     """What stands for a function or an object of SciPy, which is imported by those who use it alone."""
     if type(value).__module__.startswith("scipy.stats."):
         return distributions.stand_in(value)
+    if isinstance(value, type) and value.__name__ in CLASSES and value.__module__.startswith("scipy."):
+        return _class_of_scipy(value)
     if is_sparse(value):
         return Sparse(value)
     if type(value) is MethodType:
         owner = _of_scipy(value.__self__) if type(value.__self__).__module__[:12] == "scipy.stats." else None
         return None if owner is None else getattr(owner, value.__name__)
-    if (type(value) if not isinstance(value, type) else value).__module__[:18] == "scipy.interpolate.":
-        return _interpolant(value)
+    if type(value).__module__[:18] == "scipy.interpolate.":
+        return interpolation.interpolant_of(value)
     is_function = type(value) is FunctionType or type(value).__module__ == "uarray"  # of scipy.fft
     if not is_function or not (value.__module__ or "").startswith("scipy."):
         return None
@@ -166,31 +168,28 @@ def _scipy_solver(real: Function, function: Function) -> Called:
 def _scipy_module(module: ModuleType) -> ModuleType | None:
     """What stands for a module of SciPy, or for SciPy with the modules that have been imported."""
     inside = f"{module.__name__}."
-    names = {name for name in (*SCIPY, *SOLVERS) if name.startswith(inside)}
+    names = {name for name in (*SCIPY, *SOLVERS, *OF_CLASSES) if name.startswith(inside)}
     parts = {name.removeprefix(inside).partition(".")[0] for name in names}
     own: dict[str, Any] = {
         name: _scipy_module(sys.modules[inside + name]) for name in parts if inside + name in sys.modules
     }
     for name in (*SCIPY.get(module.__name__, ()), *SOLVERS.get(module.__name__, ())):
         own[name] = _scipy_part(module.__name__, getattr(module, name))
-    if module.__name__ == "scipy.interpolate":
-        own |= {name: _interpolant(getattr(module, name)) for name in interpolation.CLASSES}
     if module.__name__ == "scipy.stats":
         own |= distributions.stand_ins()
+    if module.__name__ in OF_CLASSES:
+        own |= {name: _class_of_scipy(one) for name, one in vars(module).items() if name in CLASSES}
     return _Changed(module, own) if own else None
 
 
-def _interpolant(value: Any) -> Any:
-    """What stands for a class of scipy.interpolate, or for an object of one."""
-    if not isinstance(value, type):
-        return interpolation.interpolant_of(value)
-    make = interpolation.CLASSES.get(value.__name__)
-    return None if make is None else _interpolating(value, make)
+OF_CLASSES = ("scipy.interpolate", "scipy.stats", "scipy.sparse")
+CLASSES = {**interpolation.CLASSES, **distributions.CLASSES, **sparse_products.CLASSES}
 
 
 @functools.cache
-def _interpolating(real: type, make: Function) -> Any:
-    return class_called(real, _while_wanted(real, functools.partial(make, real)))
+def _class_of_scipy(real: type) -> Any:
+    """What stands for a class of scipy.interpolate, scipy.stats or scipy.sparse."""
+    return class_called(real, _while_wanted(real, functools.partial(CLASSES[real.__name__], real)))
 
 
 @functools.cache
@@ -300,8 +299,8 @@ def _is_close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) ->
 
 
 SAME_NAME = (
-    "cbrt copysign cos cosh degrees exp exp2 expm1 fabs fmod hypot ldexp log10 log1p log2 radians sin sinh sqrt tan"
-    " tanh"
+    "cbrt copysign cos cosh degrees exp exp2 expm1 fabs fmod hypot ldexp log10 log1p log2 radians sin sinh "
+    "sqrt tan tanh"
 )
 MATH: dict[Any, Function] = {
     **{getattr(math, name): getattr(np, name) for name in SAME_NAME.split()},

@@ -51,7 +51,10 @@ REMEDIES = {
         "numpy.interp"
     ),
     "scipy.fft.": "Outside of transforms use pullback.fft or numpy.fft, which take tensors",
-    "scipy.sparse.": "Multiply with the matrix (A @ x, A.T @ x), or use a dense one: its .toarray()",
+    "scipy.sparse.": (
+        "Multiply with the matrix (A @ x, A.T @ x), or use a dense one: its .toarray(). One whose values are "
+        "tensors is made by csr_matrix((values, (rows, columns)), shape), csc_matrix or coo_matrix"
+    ),
     "scipy.ndimage.": "Write it with numpy.convolve or pullback.nn.functional.conv2d",
     "scipy.linalg.schur": (
         "scipy.linalg.eigvals and eigh give eigenvalues with gradients, and expm, sqrtm and logm functions "

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sparse
+from scipy.sparse.linalg import spsolve
 from scipy_programs import Program, assert_derivatives, assert_values, drawn
 
 import pullback as pb
@@ -120,3 +121,57 @@ def test_wrong_uses() -> None:
         ):
             with pytest.raises(error, match=match):
                 pb.grad(transform(lambda x, call=call: call(x).sum()))(X)
+
+
+PLACES = np.array([0, 0, 1, 2, 2, 0]), np.array([0, 1, 1, 0, 2, 0])
+VALUES = np.array([4.0, 1.0, 3.0, 2.0, 5.0, 0.5])
+SQUARE = sparse.csr_array(np.diag([1.0, 2.0, 3.0]))
+THREE = np.array([1.0, 2.0, 3.0])
+STARTS = [0, 1, 1, 0], [0, 2, 3, 4]
+
+
+def with_values(make: Any) -> Any:
+    def products(v: Any, x: Any) -> Any:
+        a = make((v, PLACES), shape=(3, 3))
+        return a @ x + x @ a + make((v, PLACES)).T @ x
+
+    return products
+
+
+def combined(v: Any) -> Any:
+    a = sparse.csr_array((v, PLACES))
+    return (2.0 * a - SQUARE + -sparse.csr_array((v**2, PLACES))) @ THREE
+
+
+OF_VALUES: dict[str, Program] = {
+    **{
+        f"{name}_{kind}": (with_values(getattr(sparse, f"{name}_{kind}")), (VALUES, THREE))
+        for name in ("csr", "csc", "coo")
+        for kind in ("array", "matrix")
+    },
+    "starts of rows": (lambda v: sparse.csr_array((v, *STARTS)) @ THREE[:2], (VALUES[:4],)),
+    "starts of columns": (lambda v: sparse.csc_array((v, *STARTS)) @ THREE, (VALUES[:4],)),
+    "of a matrix": (lambda v: sparse.csr_array((v, PLACES)) @ np.eye(3), (VALUES,)),
+    "sums and multiples": (combined, (VALUES,)),
+    "toarray": (lambda v: sparse.csr_array((v, PLACES)).toarray(), (VALUES,)),
+    "spsolve": (lambda v, b: spsolve(sparse.csr_array((v, PLACES)), b), (VALUES, THREE)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_VALUES)
+def test_matrices_of_traced_values(name: str) -> None:
+    if name != "spsolve":  # of float32 SuperLU is rougher
+        assert_values(name, OF_VALUES[name])
+    assert_derivatives(name, OF_VALUES[name])
+
+
+def test_what_a_matrix_of_traced_values_does_not_have_is_refused() -> None:
+    for function in (
+        lambda v: sparse.csr_array((v, PLACES)).sum(),
+        lambda v: sparse.csr_array((v, PLACES)) * THREE,
+        lambda v: np.linalg.norm(sparse.csr_array((v, PLACES))),
+    ):
+        with pytest.raises(UnsupportedError, match=r"whose values are traced is not supported; products"):
+            pb.grad(lambda v, function=function: function(v).sum())(VALUES)
+    with pytest.raises(ShapeError, match="do not fit"):
+        pb.grad(lambda v: (sparse.csr_array((v, PLACES)) @ np.ones(4)).sum())(VALUES)

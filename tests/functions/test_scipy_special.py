@@ -4,30 +4,31 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.special
 from extent import machine_code
 from scipy_programs import drawn
-from special_cases import POLYNOMIALS, ROWS
+from scipy_rows import POLYNOMIALS, SPECIAL
 
 import pullback as pb
 
 pytestmark = pytest.mark.part(4)
 
-rows = pytest.mark.parametrize("name", ROWS)
+rows = pytest.mark.parametrize("name", SPECIAL)
 
 
 def arguments(name: str, size: int = 5) -> list[np.ndarray]:
-    rng, (ranges, kinds) = drawn(name), ROWS[name]
+    rng, row = drawn(name), SPECIAL[name]
     return [
-        rng.integers(low, high, size) if kind == "o" and len(kinds) > 1 else rng.uniform(low, high, size)
-        for (low, high), kind in zip(ranges, kinds)
+        rng.integers(low, high, size) if kind == "o" and len(row.kinds) > 1 else rng.uniform(low, high, size)
+        for (low, high), kind in zip(row.ranges, row.kinds)
     ]
 
 
 def differentiated(name: str) -> list[int]:
-    return [place for place, kind in enumerate(ROWS[name][1]) if kind == "d"]
+    return [place for place, kind in enumerate(SPECIAL[name].kinds) if kind == "d"]
 
 
 def difference(function: Callable[..., Any], given: list[np.ndarray], place: int, step: float) -> np.ndarray:
@@ -67,6 +68,24 @@ def test_first_derivatives(name: str) -> None:
             np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", [name for name, row in SPECIAL.items() if row.exact is not None])
+def test_values_and_slopes_are_those_of_mpmath(name: str) -> None:
+    """In the tails and near the ends as well, relative to what they are there."""
+    function, row = getattr(scipy.special, name), SPECIAL[name]
+    exact, wholes = row.exact, [kind == "o" for kind in row.kinds]
+    assert exact is not None
+    with mpmath.workdps(40):
+        for place in (*row.tails, *zip(*arguments(name, 2))):
+            given = [mpmath.mpf(float(one)) for one in place]
+            arrays = [int(one) if is_whole else np.float64(one) for one, is_whole in zip(place, wholes)]
+            np.testing.assert_allclose(float(function(*arrays)), float(exact(*given)), rtol=row.tolerance)
+            for which in differentiated(name):
+                along = lambda x, which=which, given=given: exact(*given[:which], x, *given[which + 1 :])  # noqa: E731
+                found = pb.grad(lambda *x: function(*x), argnums=which)(*arrays)
+                wanted = float(mpmath.diff(along, given[which]))
+                np.testing.assert_allclose(found, wanted, rtol=row.tolerance, err_msg=f"{place} by {which}")
+
+
 @rows
 def test_second_derivatives(name: str) -> None:
     given, function = arguments(name), getattr(scipy.special, name)
@@ -82,7 +101,7 @@ def test_second_derivatives(name: str) -> None:
 @rows
 def test_what_has_no_derivative_says_so(name: str) -> None:
     given, function = arguments(name), getattr(scipy.special, name)
-    for place, kind in enumerate(ROWS[name][1]):
+    for place, kind in enumerate(SPECIAL[name].kinds):
         if kind == "r":
             with pytest.raises(pb.errors.GradientError, match=f"derivative of {name} with respect to its"):
                 pb.grad(lambda *x: function(*x).sum(), argnums=place)(*given)
@@ -164,6 +183,32 @@ def test_orthogonal_polynomials(name: str) -> None:
             wanted = difference(lambda *given, degree=degree: function(degree, *given), given, place, 1e-3)
             wanted = wanted.sum() if place < len(parameters) else wanted
             np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-8)
+
+
+OTHERS = [
+    name for name in scipy.special.__all__
+    if isinstance(getattr(scipy.special, name), np.ufunc) and name not in SPECIAL
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_any_other_ufunc_has_a_derivative_or_refuses(name: str) -> None:
+    """By each of its arguments, also where it gives several arrays."""
+    function, rng = getattr(scipy.special, name), drawn(name)
+    given = [rng.uniform(0.6, 0.9, 3) for _ in range(function.nin)]
+
+    def total(*given: Any) -> Any:
+        found = function(*given)
+        return sum(one.real for one in found) if isinstance(found, tuple) else found.real
+
+    for place in range(function.nin):
+        try:
+            found = pb.grad(lambda *x: total(*x).sum(), argnums=place)(*given)
+        except pb.errors.PullbackError:
+            continue
+        wanted = difference(total, given, place, 1e-3)
+        if np.isfinite(wanted).all():
+            np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-8)
 
 
 X = np.array([0.4, 1.3, -0.7])

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from ..operator import Array, Operator
-from .elementwise import cos, exp, log1p
+from .elementwise import cos, erfc, exp, log1p
 from .lazy import scipy_stats
 from .special import eager, i0e, i1e, no_rule
 
@@ -39,6 +39,19 @@ def _logarithmic_slope(k: Array, p: Array, above: Array) -> Array:
     return (p**k - above) / ((1.0 - p) * log1p(-p))
 
 
+def _skewed(sense: float) -> dict[str, Callable[..., Array]]:
+    """By the place, and by the shape through Owen's T function (A. Azzalini, 1985)."""
+
+    def by_place(g: Array, x: Array, a: Array) -> Array:
+        return g * (sense / math.sqrt(2.0 * math.pi)) * exp(-0.5 * x * x) * erfc(-math.sqrt(0.5) * a * x)
+
+    def by_shape(g: Array, x: Array, a: Array) -> Array:
+        bend = 1.0 + a * a
+        return -g * (sense / math.pi) * exp(-0.5 * x * x * bend) / bend
+
+    return {"x": by_place, "a": by_shape}
+
+
 rice_cdf = _of_scipy(
     "rice", "cdf", "x b",
     {
@@ -52,6 +65,8 @@ vonmises_cdf = _of_scipy(
     {"x": lambda g, x, kappa: g * exp(kappa * (cos(x) - 1.0)) / (2.0 * math.pi * i0e(kappa))},
     "von Mises' distribution function",
 )  # fmt: skip
+skewnorm_cdf = _of_scipy("skewnorm", "cdf", "x a", _skewed(1.0), "the skew-normal distribution function")
+skewnorm_sf = _of_scipy("skewnorm", "sf", "x a", _skewed(-1.0), "1 - skewnorm_cdf, exact in the tail")
 betabinom_cdf = _of_scipy(
     "betabinom", "cdf", "k n a b", {"k": _flat}, "the beta-binomial distribution function"
 )

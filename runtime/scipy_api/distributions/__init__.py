@@ -6,11 +6,14 @@ import functools
 import sys
 from typing import Any
 
+from .kernel_density import kernel_density, kernel_density_of
 from .multivariate import MULTIVARIATE
 from .sampled import Sampled
 from .univariate import DECLARATIONS, Distribution, Frozen
 
 NAMES = (*DECLARATIONS, *MULTIVARIATE)
+CLASSES = {"gaussian_kde": kernel_density}
+"""By SciPy's name of a class (real class, *arguments) -> what stands for its object."""
 
 
 @functools.cache
@@ -32,6 +35,8 @@ def stand_in(value: Any) -> Any:
         stand_in = stand_ins().get(value.dist.name)
         declared = isinstance(stand_in, Distribution)
         return Frozen(stand_in, value.args, value.kwds, value) if declared else Sampled(value)
+    if type(value).__name__ == "gaussian_kde":
+        return kernel_density_of(value)
     for name, (_, parameters) in MULTIVARIATE.items():
         if type(value).__name__ == f"{name}_frozen":
             return Frozen(stand_ins()[name], tuple(getattr(value, one) for one in parameters), {}, value)
@@ -44,4 +49,4 @@ def _by_identity() -> dict[int, Any]:
     return {id(stats[name]): found for name, found in stand_ins().items()}
 
 
-__all__ = ["NAMES", "stand_in", "stand_ins"]
+__all__ = ["CLASSES", "NAMES", "stand_in", "stand_ins"]

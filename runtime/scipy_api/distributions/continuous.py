@@ -46,11 +46,12 @@ from .elements import (
     logit,
     ndtr,
     ndtri,
-    owens_t,
     rice_cdf,
     sigmoid,
     sin,
     sinh,
+    skewnorm_cdf,
+    skewnorm_sf,
     softplus,
     sqrt,
     stdtr,
@@ -95,6 +96,10 @@ def _where_above(shape: Any, least: float, moment: Any) -> Any:
     """A moment of shapes above a bound; up to there it is infinite."""
     exists = shape > least
     return where(exists, moment(where(exists, shape, least + 1.0)), math.inf)
+
+
+def _chi_mean(df: Any) -> Any:
+    return math.sqrt(2.0) * exp(lgamma(0.5 * (df + 1.0)) - lgamma(0.5 * df))
 
 
 def _beta_entropy(a: Any, b: Any) -> Any:
@@ -271,6 +276,9 @@ CONTINUOUS: dict[str, Declaration] = {
         cumulative=lambda z: atan2(1.0, -z) / math.pi,
         quantile=lambda q: -1.0 / tan(math.pi * q),
         symmetric=True,
+        mean=math.nan,
+        variance=math.nan,
+        entropy=math.log(4.0 * math.pi),
     ),
     "chi2": Declaration(
         lambda z, df: xlogy(0.5 * df - 1.0, z) - 0.5 * z - lgamma(0.5 * df) - 0.5 * LOG_2 * df,
@@ -289,6 +297,8 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q, df: sqrt(2.0 * gammaincinv(0.5 * df, q)),
         upper_quantile=lambda q, df: sqrt(2.0 * gammainccinv(0.5 * df, q)),
         support=POSITIVE,
+        mean=_chi_mean,
+        variance=lambda df: df - _chi_mean(df) ** 2,
     ),
     "f": Declaration(
         _fisher,
@@ -297,6 +307,10 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q, n, m: _fisher_quantile(betaincinv(0.5 * n, 0.5 * m, q), n, m),
         upper_quantile=lambda q, n, m: _fisher_quantile(betainccinv(0.5 * n, 0.5 * m, q), n, m),
         support=POSITIVE,
+        mean=lambda n, m: _where_above(m, 2.0, lambda m: m / (m - 2.0)),
+        variance=lambda n, m: _where_above(
+            m, 4.0, lambda m: 2.0 * m * m * (n + m - 2.0) / (n * (m - 2.0) ** 2 * (m - 4.0))
+        ),
     ),
     "weibull_min": Declaration(
         lambda z, c: log(c) + xlogy(c - 1.0, z) - z**c,
@@ -317,6 +331,9 @@ CONTINUOUS: dict[str, Declaration] = {
         upper_quantile=lambda q, c: -((-log1p(-q)) ** (1.0 / c)),
         support=(-math.inf, 0.0),
         inside=-0.5,
+        mean=lambda c: -exp(lgamma(1.0 + 1.0 / c)),
+        variance=lambda c: exp(lgamma(1.0 + 2.0 / c)) - exp(2.0 * lgamma(1.0 + 1.0 / c)),
+        entropy=lambda c: -EULER / c - log(c) + EULER + 1.0,
     ),
     "exponweib": Declaration(
         lambda z, a, c: log(a) + log(c) + (a - 1.0) * log(-expm1(-(z**c))) - z**c + xlogy(c - 1.0, z),
@@ -355,6 +372,7 @@ CONTINUOUS: dict[str, Declaration] = {
         inside=1.5,
         mean=lambda b: _where_above(b, 1.0, lambda b: b / (b - 1.0)),
         variance=lambda b: _where_above(b, 2.0, lambda b: b / ((b - 1.0) ** 2 * (b - 2.0))),
+        entropy=lambda b: 1.0 + 1.0 / b - log(b),
     ),
     "lomax": Declaration(
         lambda z, c: log(c) - (c + 1.0) * log1p(z),
@@ -363,6 +381,9 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q, c: expm1(-log1p(-q) / c),
         upper_quantile=lambda q, c: expm1(-log(q) / c),
         support=POSITIVE,
+        mean=lambda c: _where_above(c, 1.0, lambda c: 1.0 / (c - 1.0)),
+        variance=lambda c: _where_above(c, 2.0, lambda c: c / ((c - 1.0) ** 2 * (c - 2.0))),
+        entropy=lambda c: 1.0 + 1.0 / c - log(c),
     ),
     "genpareto": Declaration(
         lambda z, c: -(c + 1.0) * _pareto(z, c),
@@ -373,6 +394,11 @@ CONTINUOUS: dict[str, Declaration] = {
         support=(0.0, lambda c: _bound(-c, c < 0.0)),
         valid=_any,
         inside=lambda c: 0.5 / (1.0 + abs_(c)),
+        mean=lambda c: _where_above(-c, -1.0, lambda less: 1.0 / (1.0 + less)),
+        variance=lambda c: _where_above(
+            -c, -0.5, lambda less: 1.0 / ((1.0 + less) ** 2 * (1.0 + 2.0 * less))
+        ),
+        entropy=lambda c: 1.0 + c,
     ),
     "genextreme": Declaration(
         lambda z, c: (1.0 - c) * _extreme(z, c) - exp(_extreme(z, c)),
@@ -384,6 +410,7 @@ CONTINUOUS: dict[str, Declaration] = {
         valid=_any,
         inside=0.0,
         vanishes=True,
+        entropy=lambda c: EULER * (1.0 - c) + 1.0,
     ),
     "rayleigh": Declaration(
         lambda z: log(z) - 0.5 * z * z,
@@ -425,6 +452,9 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q: tan(0.5 * math.pi * q),
         upper_quantile=lambda q: 1.0 / tan(0.5 * math.pi * q),
         support=POSITIVE,
+        mean=math.inf,
+        variance=math.inf,
+        entropy=math.log(2.0 * math.pi),
     ),
     "halflogistic": Declaration(
         lambda z: LOG_2 - z - 2.0 * log1p(exp(-z)),
@@ -433,6 +463,9 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q: 2.0 * atanh(q),
         upper_quantile=lambda q: -logit(0.5 * q),
         support=POSITIVE,
+        mean=2.0 * LOG_2,
+        variance=math.pi**2 / 3.0 - 4.0 * LOG_2 * LOG_2,
+        entropy=2.0 - LOG_2,
     ),
     "invgamma": Declaration(
         lambda z, a: -(a + 1.0) * log(z) - lgamma(a) - 1.0 / z,
@@ -453,6 +486,11 @@ CONTINUOUS: dict[str, Declaration] = {
         upper_quantile=lambda q, c: (-log1p(-q)) ** (-1.0 / c),
         support=POSITIVE,
         vanishes=True,
+        mean=lambda c: _where_above(c, 1.0, lambda c: exp(lgamma(1.0 - 1.0 / c))),
+        variance=lambda c: _where_above(
+            c, 2.0, lambda c: exp(lgamma(1.0 - 2.0 / c)) - exp(2.0 * lgamma(1.0 - 1.0 / c))
+        ),
+        entropy=lambda c: 1.0 + EULER + EULER / c - log(c),
     ),
     "invgauss": Declaration(
         _inverse_gauss,
@@ -469,6 +507,8 @@ CONTINUOUS: dict[str, Declaration] = {
         survival=lambda z: _inverse_gauss_survival(z, 1.0),
         support=POSITIVE,
         vanishes=True,
+        mean=1.0,
+        variance=1.0,
     ),
     "fisk": Declaration(
         lambda z, c: log(c) + xlogy(c - 1.0, z) - 2.0 * softplus(c * log(z)),
@@ -478,6 +518,12 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q, c: exp(logit(q) / c),
         upper_quantile=lambda q, c: exp(-logit(q) / c),
         support=POSITIVE,
+        mean=lambda c: _where_above(c, 1.0, lambda c: math.pi / (c * sin(math.pi / c))),
+        variance=lambda c: _where_above(
+            c, 2.0,
+            lambda c: 2.0 * math.pi / (c * sin(2.0 * math.pi / c)) - (math.pi / (c * sin(math.pi / c))) ** 2,
+        ),
+        entropy=lambda c: 2.0 - log(c),
     ),
     "burr": Declaration(
         lambda z, c, d: log(c) + log(d) + xlogy(c * d - 1.0, z) - (d + 1.0) * softplus(c * log(z)),
@@ -498,6 +544,7 @@ CONTINUOUS: dict[str, Declaration] = {
         survival=lambda z, c: gammaincc(c, exp(z)),
         quantile=lambda q, c: log(gammaincinv(c, q)),
         upper_quantile=lambda q, c: log(gammainccinv(c, q)),
+        mean=digamma,
     ),
     "gengamma": Declaration(
         _general_gamma,
@@ -520,6 +567,9 @@ CONTINUOUS: dict[str, Declaration] = {
         cumulative=lambda z, a: z**a,
         quantile=lambda q, a: q ** (1.0 / a),
         support=UNIT,
+        mean=lambda a: a / (a + 1.0),
+        variance=lambda a: a / ((a + 2.0) * (a + 1.0) ** 2),
+        entropy=lambda a: 1.0 - 1.0 / a - log(a),
     ),
     "triang": Declaration(
         _triangle,
@@ -538,6 +588,9 @@ CONTINUOUS: dict[str, Declaration] = {
         support=(lambda a, b: a, lambda a, b: b),
         valid=lambda a, b: [a > 0.0, b > a],
         inside=lambda a, b: 0.5 * (a + b),
+        mean=lambda a, b: (b - a) / log(b / a),
+        variance=lambda a, b: (b * b - a * a) / (2.0 * log(b / a)) - ((b - a) / log(b / a)) ** 2,
+        entropy=lambda a, b: 0.5 * log(a * b) + log(log(b / a)),
     ),
     "truncnorm": Declaration(
         _of_normal_cut,
@@ -550,7 +603,8 @@ CONTINUOUS: dict[str, Declaration] = {
     ),
     "skewnorm": Declaration(
         lambda z, a: LOG_2 + log_normal_density(z) + log_ndtr(a * z),
-        cumulative=lambda z, a: ndtr(z) - 2.0 * owens_t(z, a),
+        cumulative=skewnorm_cdf,
+        survival=skewnorm_sf,
         valid=_any,
         mean=lambda a: math.sqrt(2.0 / math.pi) * a / sqrt(1.0 + a * a),
         variance=lambda a: 1.0 - 2.0 / math.pi * a * a / (1.0 + a * a),
@@ -569,6 +623,8 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q, nu: sqrt(gammaincinv(nu, q) / nu),
         upper_quantile=lambda q, nu: sqrt(gammainccinv(nu, q) / nu),
         support=POSITIVE,
+        mean=lambda nu: exp(lgamma(nu + 0.5) - lgamma(nu)) / sqrt(nu),
+        variance=lambda nu: 1.0 - exp(2.0 * (lgamma(nu + 0.5) - lgamma(nu))) / nu,
     ),
     "rice": Declaration(
         lambda z, b: log(z) - 0.5 * (z - b) ** 2 + log(i0e(z * b)),
@@ -579,6 +635,7 @@ CONTINUOUS: dict[str, Declaration] = {
     "vonmises": Declaration(
         lambda z, kappa: -2.0 * kappa * sin(0.5 * z) ** 2 - LOG_2_PI - log(i0e(kappa)),
         cumulative=vonmises_cdf,
+        mean=lambda kappa: 0.0 * kappa,
         valid=lambda kappa: [kappa >= 0.0],
     ),
     "levy": Declaration(
@@ -588,23 +645,34 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q: 0.5 / erfcinv(q) ** 2,
         support=POSITIVE,
         vanishes=True,
+        mean=math.inf,
+        variance=math.inf,
     ),
     "hypsecant": Declaration(
         lambda z: -math.log(math.pi) - abs_(z) - log1p(exp(-2.0 * abs_(z))) + LOG_2,
         cumulative=lambda z: 2.0 / math.pi * atan(exp(z)),
         quantile=lambda q: log(tan(0.5 * math.pi * q)),
         symmetric=True,
+        mean=0.0,
+        variance=0.25 * math.pi**2,
+        entropy=math.log(2.0 * math.pi),
     ),
     "arcsine": Declaration(
         lambda z: -math.log(math.pi) - 0.5 * (log(z) + log1p(-z)),
         cumulative=lambda z: 2.0 / math.pi * asin(sqrt(z)),
         quantile=lambda q: sin(0.5 * math.pi * q) ** 2,
         support=UNIT,
+        mean=0.5,
+        variance=0.125,
+        entropy=math.log(0.25 * math.pi),
     ),
     "gennorm": Declaration(
         lambda z, beta: log(0.5 * beta) - lgamma(1.0 / beta) - abs_(z) ** beta,
         cumulative=_general_normal_cumulative,
         symmetric=True,
+        mean=lambda beta: 0.0 * beta,
+        variance=lambda beta: exp(lgamma(3.0 / beta) - lgamma(1.0 / beta)),
+        entropy=lambda beta: 1.0 / beta - log(0.5 * beta) + lgamma(1.0 / beta),
     ),
     "johnsonsu": Declaration(
         lambda z, a, b: log(b) - 0.5 * log1p(z * z) + log_normal_density(a + b * asinh(z)),
@@ -637,6 +705,7 @@ CONTINUOUS: dict[str, Declaration] = {
         lambda z, c: log(c) - z - (c + 1.0) * softplus(-z),
         log_cumulative=lambda z, c: -c * softplus(-z),
         quantile=lambda q, c: -log(expm1(-log(q) / c)),
+        mean=lambda c: EULER + digamma(c),
     ),
     "betaprime": Declaration(
         lambda z, a, b: xlogy(a - 1.0, z) - xlog1py(a + b, z) - betaln(a, b),
@@ -645,6 +714,10 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q, a, b: 1.0 / (1.0 / betaincinv(a, b, q) - 1.0),
         upper_quantile=lambda q, a, b: 1.0 / betaincinv(b, a, q) - 1.0,
         support=POSITIVE,
+        mean=lambda a, b: _where_above(b, 1.0, lambda b: a / (b - 1.0)),
+        variance=lambda a, b: _where_above(
+            b, 2.0, lambda b: a * (a + b - 1.0) / ((b - 2.0) * (b - 1.0) ** 2)
+        ),
     ),
     "foldnorm": Declaration(
         lambda z, c: logaddexp(log_normal_density(z - c), log_normal_density(z + c)),

@@ -135,6 +135,10 @@ DISCRETE: dict[str, Declaration] = {
         ),
         valid=lambda total, good, drawn: [good >= 0.0, drawn >= 0.0, good <= total, drawn <= total],
         inside=lambda total, good, drawn: _larger(drawn - total + good, 0.0),
+        mean=lambda total, good, drawn: drawn * good / total,
+        variance=lambda total, good, drawn: (
+            drawn * good * (total - good) * (total - drawn) / (total * total * (total - 1.0))
+        ),
     ),
     "logser": _of_integers(
         lambda k, p: k * log(p) - log(k) - log(-log1p(-p)),
@@ -143,11 +147,16 @@ DISCRETE: dict[str, Declaration] = {
         support=(1.0, math.inf),
         valid=lambda p: [p > 0.0, p < 1.0],
         inside=1.0,
+        mean=lambda p: -p / ((1.0 - p) * log1p(-p)),
+        variance=lambda p: -p * (log1p(-p) + p) / ((1.0 - p) * log1p(-p)) ** 2,
     ),
     "planck": _of_integers(
         lambda k, rate: log(-expm1(-rate)) - rate * k,
         cumulative=lambda k, rate: -expm1(-rate * (k + 1.0)),
         survival=lambda k, rate: exp(-rate * (k + 1.0)),
+        mean=lambda rate: 1.0 / expm1(rate),
+        variance=lambda rate: exp(-rate) / expm1(-rate) ** 2,
+        entropy=lambda rate: rate / expm1(rate) - log(-expm1(-rate)),
     ),
 }
 """By SciPy's name."""

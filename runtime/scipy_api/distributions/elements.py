@@ -36,13 +36,16 @@ gammainc, gammaincc, gammaincinv, gammainccinv = (
 betainc, betaincc, betaincinv, betainccinv = (
     SPECIAL[name] for name in ("betainc", "betaincc", "betaincinv", "betainccinv")
 )
-stdtr, stdtrit, owens_t, erfcinv = (SPECIAL[name] for name in ("stdtr", "stdtrit", "owens_t", "erfcinv"))
+stdtr, stdtrit, erfcinv = (SPECIAL[name] for name in ("stdtr", "stdtrit", "erfcinv"))
 
-rice_cdf, vonmises_cdf, betabinom_cdf, hypergeom_cdf, hypergeom_sf, logser_cdf, logser_sf = (
+(
+    rice_cdf, vonmises_cdf, skewnorm_cdf, skewnorm_sf, betabinom_cdf, hypergeom_cdf, hypergeom_sf,
+    logser_cdf, logser_sf,
+) = (
     functools.partial(apply, OPERATORS[name])
     for name in (
-        "rice_cdf", "vonmises_cdf", "betabinom_cdf", "hypergeom_cdf", "hypergeom_sf", "logser_cdf",
-        "logser_sf",
+        "rice_cdf", "vonmises_cdf", "skewnorm_cdf", "skewnorm_sf", "betabinom_cdf", "hypergeom_cdf",
+        "hypergeom_sf", "logser_cdf", "logser_sf",
     )
 )  # fmt: skip
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,11 @@ from ...functions import PUBLIC
 from ...functions.common import fail
 from ...functions.stopping import stop_gradient
 from ...functions.structures import spec_of_tensor
-from ...numpy_api.values import floats
+from ...numpy_api.values import floats, of_arrays
 from ...tape.apply import standing_for
 from ...tensors.conversion import tensor_of
-from ...values.tensor import make
+from ...values.differentiated import are_any_differentiated
+from ...values.tensor import Tensor, make
 from ...values.value_kinds import Auxiliary
 from ..refusing import any_tensor, for_tensors
 from . import declaration
@@ -35,9 +38,14 @@ from .sampled import Distributed
 DECLARATIONS: dict[str, Declaration] = CONTINUOUS | DISCRETE
 
 
-def _is_infinite(bound: Bound) -> bool:
+def _is_infinite(bound: Any) -> bool:
     """Whatever the parameters of shape are."""
-    return not callable(bound) and math.isinf(bound)
+    return not callable(bound) and not isinstance(bound, Tensor) and math.isinf(bound)
+
+
+def _plain_where_infinite(end: Any, infinity: float) -> Any:
+    """An end of the support, a number of Python's where it is infinite: it is asked for."""
+    return end if not isinstance(end, Tensor) or bool(isfinite(end)) else infinity
 
 
 class Distribution(Distributed):
@@ -118,6 +126,49 @@ class Distribution(Distributed):
         """The ends between which so much lies, and as much below as above."""
         rest = 0.5 * (1.0 - tensor_of(confidence))
         return self.ppf(rest, *arguments, **options), self.ppf(1.0 - rest, *arguments, **options)
+
+    def expect(
+        self, func: Function | None = None, args: tuple[Any, ...] = (), loc: Any = 0, scale: Any = 1,
+        lb: Any = None, ub: Any = None, conditional: bool = False, **options: Any,
+    ) -> Any:  # fmt: skip
+        """The mean of func(x) over the values between lb and ub, by an integral."""
+        if not (is_tracing() or are_any_differentiated() or any_tensor((args, loc, scale, lb, ub), options)):
+            scales = {} if self._declared.of_integers else {"scale": scale}
+            given = {"loc": loc, "lb": lb, "ub": ub, "conditional": conditional, **scales, **options}
+            return self._real.expect(func, args=args, **given)
+        if options or conditional or self._declared.of_integers:
+            unknown = [*options, *(["conditional"] if conditional else [])]
+            self._refuse(f"expect with {', '.join(unknown)}" if unknown else "expect")
+        _, loc, scale, *shapes = self._promoted("expect", 0.0, tuple(args), {"loc": loc, "scale": scale})
+        ends = [None if one is None else (one - loc) / scale for one in (lb, ub)]
+        value = func or (lambda x: x)
+        return of_arrays(self._integral(lambda z: value(z * scale + loc), shapes, ends))
+
+    @for_tensors
+    def moment(self, order: Any, *arguments: Any, **options: Any) -> Any:
+        """The mean of x**order, from the third on by an integral."""
+        mean = self.mean(*arguments, **options)
+        if order in (1, 2):
+            return mean if order == 1 else mean * mean + self.var(*arguments, **options)
+        if self._declared.of_integers:
+            self._refuse(f"moment of order {order}")
+        _, loc, scale, *shapes = self._promoted("moment", 0.0, arguments, options)
+        return self._integral(lambda z: (z * scale + loc) ** order, shapes)
+
+    def _integral(self, function: Function, shapes: list[Any], ends: Sequence[Any] = (None, None)) -> Any:
+        """The mean of a function of standardised values, from 0 where the support has no ends."""
+        from ...solvers.quadrature import quad  # which needs this module
+
+        if any(one.ndim for one in shapes):
+            self._refuse("an integral over the density with arrays of parameters")
+        low, high = (known if end is None else end for known, end in zip(self._support(shapes), ends))
+        low, high = _plain_where_infinite(low, -math.inf), _plain_where_infinite(high, math.inf)
+        borders = [low, 0.0, high] if _is_infinite(low) and _is_infinite(high) else [low, high]
+        density = self._declared.log_density
+        return sum(
+            tensor_of(quad(lambda z: function(z) * exp(density(tensor_of(z), *shapes)), *pair)[0])
+            for pair in pairwise(borders)
+        )
 
     @for_tensors
     def mean(self, *arguments: Any, **options: Any) -> Any:
@@ -224,11 +275,18 @@ class Distribution(Distributed):
         self, method: str, value: Bound | None, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Any, Any, Any]:
         """Loc, scale, and a property of the standard form; nan for parameters that there are not."""
-        if value is None:
+        if value is None and (self._declared.of_integers or method == "entropy"):
             return self._refuse(method)
         _, loc, scale, *shapes = self._promoted(method, 0.0, arguments, options)
-        found, _ = floats(self._bound(value, shapes), scale)
+        known = self._integrated(method, shapes) if value is None else self._bound(value, shapes)
+        found, _ = floats(known, scale)
         return loc, scale, where(self._valid(shapes, scale), found, math.nan)
+
+    def _integrated(self, method: str, shapes: list[Any]) -> Any:
+        """The mean, or the variance, that has no formula."""
+        mean = self._declared.mean
+        middle = self._integral(lambda z: z, shapes) if mean is None else self._bound(mean, shapes)
+        return middle if method == "mean" else self._integral(lambda z: (z - middle) ** 2, shapes)
 
     def _standardised(
         self, method: str, x: Any, arguments: tuple[Any, ...], options: dict[str, Any]
@@ -299,6 +357,15 @@ class Frozen(Distributed):
         if any_tensor(self.args, self.kwds):
             self._refuse(name)
         return super().__getattr__(name)
+
+    def expect(self, func: Function | None = None, lb: Any = None, ub: Any = None, **options: Any) -> Any:
+        """The mean of func(x) over the values between lb and ub: see `Distribution.expect`."""
+        distribution = self._distribution
+        if not isinstance(distribution, Distribution):
+            self._refuse("expect")
+        given = distribution._bind("expect", self.args, self.kwds)
+        shapes = tuple(given.pop(one) for one in distribution._shapes)
+        return distribution.expect(func, shapes, lb=lb, ub=ub, **given, **options)
 
     def rvs(self, *arguments: Any, random_state: Any = None, **options: Any) -> Any:
         """Random numbers; the first argument is their number."""

@@ -1,0 +1,234 @@
+"""Where SciPy's special functions and distributions are tested, and by what derivatives are known.
+
+Tests of solvers, integrals, signals and matrices, which take programs, have tables of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath as mp
+
+Range = tuple[float, float]
+"""Where an argument is drawn from."""
+
+
+@dataclass(frozen=True)
+class Special:
+    """A function of `scipy.special`.
+
+    Attributes:
+        ranges: of the arguments.
+        kinds: for each argument whether it has a derivative (d), is an order (o), or refuses (r).
+        exact: the same by mpmath; None where SciPy's values and differences serve.
+        tails: arguments far out, near singularities and at ends, where mpmath is asked as well.
+        tolerance: of values and derivatives there, relative.
+    """
+
+    ranges: tuple[Range, ...]
+    kinds: str
+    exact: Callable[..., Any] | None = None
+    tails: tuple[tuple[float, ...], ...] = ()
+    tolerance: float = 1e-10
+
+
+def _student(df: Any, t: Any) -> Any:
+    tail = mp.betainc(df / 2, mp.mpf(1) / 2, 0, df / (df + t * t), regularized=True) / 2
+    return tail if t < 0 else 1 - tail
+
+
+def _of_beta(low: int, high: int) -> Callable[..., Any]:
+    """The share of a beta variable from 0 up to x, or from x up to 1."""
+    return lambda a, b, x: mp.betainc(a, b, x if low else 0, 1 if high else x, regularized=True)
+
+
+SPECIAL: dict[str, Special] = {
+    "jv": Special(((0.3, 4.0), (0.3, 6.0)), "rd", mp.besselj, ((0.5, 60.0), (20.0, 3.0), (1.0, 1e-6))),
+    "yv": Special(((0.3, 4.0), (0.3, 6.0)), "rd", mp.bessely, ((0.5, 60.0), (3.0, 0.01))),
+    "iv": Special(((0.3, 4.0), (0.3, 6.0)), "rd", mp.besseli, ((2.0, 60.0), (0.5, 1e-4))),
+    "ive": Special(
+        ((0.3, 4.0), (0.3, 6.0)), "rd", lambda v, x: mp.exp(-x) * mp.besseli(v, x),
+        ((2.0, 300.0), (0.5, 1e-4)),
+    ),
+    "kv": Special(((0.3, 4.0), (0.3, 6.0)), "rd", mp.besselk, ((0.5, 40.0), (10.0, 0.1))),
+    "kve": Special(
+        ((0.3, 4.0), (0.3, 6.0)), "rd", lambda v, x: mp.exp(x) * mp.besselk(v, x),
+        ((0.5, 300.0), (3.0, 0.01)),
+    ),
+    "yn": Special(((0, 4), (0.3, 6.0)), "od", mp.bessely, ((2, 50.0), (3, 0.01))),
+    "kn": Special(((0, 4), (0.3, 6.0)), "od", mp.besselk, ((2, 40.0), (3, 0.01))),
+    "j0": Special(((-6.0, 6.0),), "d", lambda x: mp.besselj(0, x), ((1e-8,), (-70.0,))),
+    "j1": Special(((-6.0, 6.0),), "d", lambda x: mp.besselj(1, x), ((1e-8,), (-70.0,))),
+    "y0": Special(((0.3, 6.0),), "d", lambda x: mp.bessely(0, x), ((1e-8,), (70.0,))),
+    "y1": Special(((0.3, 6.0),), "d", lambda x: mp.bessely(1, x), ((1e-8,), (70.0,))),
+    "k0": Special(((0.3, 6.0),), "d", lambda x: mp.besselk(0, x), ((1e-8,), (70.0,))),
+    "k0e": Special(((0.3, 6.0),), "d", lambda x: mp.exp(x) * mp.besselk(0, x), ((1e-8,), (700.0,))),
+    "k1": Special(((0.3, 6.0),), "d", lambda x: mp.besselk(1, x), ((1e-8,), (70.0,))),
+    "k1e": Special(((0.3, 6.0),), "d", lambda x: mp.exp(x) * mp.besselk(1, x), ((1e-8,), (700.0,))),
+    "erfcinv": Special(((0.1, 1.9),), "d", lambda x: mp.erfinv(1 - x), ((1e-9,), (1.999,))),
+    "erfi": Special(((-1.5, 1.5),), "d", mp.erfi, ((5.0,), (1e-9,))),
+    "dawsn": Special(
+        ((-3.0, 3.0),), "d", lambda x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x),
+        ((30.0,), (1e-9,)),
+    ),
+    "expi": Special(((0.2, 3.0),), "d", mp.ei, ((-20.0,), (30.0,), (1e-6,))),
+    "exp1": Special(((0.2, 3.0),), "d", mp.e1, ((30.0,), (1e-6,))),
+    "spence": Special(
+        ((0.2, 3.0),), "d", lambda x: mp.re(mp.polylog(2, 1 - x)),
+        ((1e-4,), (50.0,), (1.0001,)),
+    ),
+    "exprel": Special(((-2.0, 2.0),), "d", lambda x: mp.expm1(x) / x, ((1e-9,), (30.0,), (-40.0,))),
+    "rgamma": Special(((0.3, 4.0),), "d", mp.rgamma, ((-2.5,), (30.0,))),
+    "gammasgn": Special(((-3.5, -0.5),), "o"),
+    "ellipk": Special(((-1.0, 0.9),), "d", mp.ellipk, ((-50.0,), (0.999999,), (1e-9,))),
+    "ellipkm1": Special(((0.05, 0.95),), "d", lambda x: mp.ellipk(1 - x), ((1e-6,), (0.999999,))),
+    "ellipe": Special(((-1.0, 0.9),), "d", mp.ellipe, ((-50.0,), (0.999999,), (1e-9,))),
+    "hyp0f1": Special(((0.5, 3.0), (-2.0, 2.0)), "rd", mp.hyp0f1, ((1.5, -30.0), (1.5, 30.0))),
+    "hyp1f1": Special(
+        ((0.5, 3.0), (0.5, 3.0), (-2.0, 2.0)), "rrd", mp.hyp1f1,
+        ((1.5, 2.5, -30.0), (1.5, 2.5, 20.0)),
+    ),
+    "hyperu": Special(
+        ((0.5, 3.0), (0.5, 3.0), (0.5, 3.0)), "rrd", mp.hyperu,
+        ((1.5, 2.5, 0.05), (1.5, 2.5, 20.0)),
+    ),
+    "hyp2f1": Special(
+        ((0.5, 2.0), (0.5, 2.0), (2.5, 4.0), (-0.7, 0.7)), "rrrd", mp.hyp2f1,
+        ((0.5, 1.5, 3.0, 0.95), (0.5, 1.5, 3.0, -8.0)),
+    ),
+    "expn": Special(((1, 4), (0.3, 3.0)), "od", mp.expint, ((2, 30.0), (3, 1e-3))),
+    "gammainc": Special(
+        ((0.3, 6.0), (0.2, 6.0)), "dd", lambda a, x: mp.gammainc(a, 0, x, regularized=True),
+        ((0.01, 1e-3), (50.0, 20.0), (50.0, 90.0), (200.0, 210.0)),
+    ),
+    "gammaincc": Special(
+        ((0.3, 6.0), (0.2, 6.0)), "dd", lambda a, x: mp.gammainc(a, x, mp.inf, regularized=True),
+        ((0.5, 30.0), (3.0, 1e-4), (100.0, 150.0)),
+    ),
+    "gammaincinv": Special(((0.5, 6.0), (0.1, 0.9)), "dd"),
+    "gammainccinv": Special(((0.5, 6.0), (0.1, 0.9)), "dd"),
+    "betainc": Special(
+        ((0.5, 4.0), (0.5, 4.0), (0.1, 0.9)), "ddd", _of_beta(0, 0),
+        ((0.02, 3.0, 1e-4), (80.0, 40.0, 0.6), (5.0, 0.05, 0.99)),
+    ),
+    "betaincc": Special(
+        ((0.5, 4.0), (0.5, 4.0), (0.1, 0.9)), "ddd", _of_beta(1, 1),
+        ((0.02, 3.0, 1e-4), (80.0, 40.0, 0.8), (5.0, 0.05, 0.99)),
+    ),
+    "betaincinv": Special(((0.5, 4.0), (0.5, 4.0), (0.1, 0.9)), "ddd"),
+    "betainccinv": Special(((0.5, 4.0), (0.5, 4.0), (0.1, 0.9)), "ddd"),
+    "owens_t": Special(((-2.0, 2.0), (-2.0, 2.0)), "dd"),
+    "stdtr": Special(((1.0, 8.0), (-3.0, 3.0)), "dd", _student, ((1.0, -50.0), (200.0, -4.0), (0.3, 2.0))),
+    "stdtrit": Special(((1.0, 8.0), (0.1, 0.9)), "dd"),
+    "gamma": Special(((-0.8, -0.2),), "d", mp.gamma, ((20.0,), (-4.5,), (1e-6,))),
+    "beta": Special(((0.3, 3.0), (0.3, 3.0)), "dd", mp.beta, ((1e-3, 50.0), (20.0, 30.0))),
+    "betaln": Special(
+        ((0.3, 3.0), (0.3, 3.0)), "dd", lambda a, b: mp.log(mp.beta(a, b)),
+        ((1e-3, 50.0), (200.0, 300.0)),
+    ),
+    "poch": Special(((0.3, 3.0), (0.3, 3.0)), "dd", mp.rf, ((20.0, 0.5), (0.01, 3.0))),
+    "binom": Special(((3.0, 6.0), (0.3, 2.5)), "dd", mp.binomial, ((40.0, 7.5), (5.0, 1e-3))),
+    "boxcox": Special(
+        ((0.3, 3.0), (-1.0, 1.0)), "dd", lambda x, p: (x**p - 1) / p,
+        ((1e-3, 1e-6), (50.0, 2.0), (3.0, -1e-9)),
+    ),
+    "boxcox1p": Special(
+        ((-0.5, 3.0), (-1.0, 1.0)), "dd", lambda x, p: ((1 + x) ** p - 1) / p,
+        ((1e-9, 1e-6), (50.0, 2.0)),
+    ),
+    "inv_boxcox": Special(((0.1, 0.8), (-1.0, 1.0)), "dd"),
+    "inv_boxcox1p": Special(((0.1, 0.8), (-1.0, 1.0)), "dd"),
+    "entr": Special(((0.2, 3.0),), "d", lambda x: -x * mp.log(x), ((1e-9,), (50.0,))),
+    "rel_entr": Special(
+        ((0.2, 3.0), (0.2, 3.0)), "dd", lambda x, y: x * mp.log(x / y),
+        ((1e-9, 3.0), (50.0, 1e-6)),
+    ),
+    "kl_div": Special(((0.2, 3.0), (0.2, 3.0)), "dd"),
+    "xlog1py": Special(
+        ((0.2, 3.0), (-0.5, 3.0)), "dd", lambda x, y: x * mp.log1p(y),
+        ((3.0, 1e-12), (3.0, -0.999999)),
+    ),
+    "pseudo_huber": Special(((0.5, 2.0), (-3.0, 3.0)), "dd"),
+    "ndtr": Special(((-3.0, 3.0),), "d", mp.ncdf, ((-20.0,), (6.0,))),
+    "log_ndtr": Special(((-9.0, 3.0),), "d", lambda x: mp.log(mp.ncdf(x)), ((-40.0,), (8.0,))),
+    "chdtr": Special(
+        ((0.5, 4.0), (0.3, 6.0)), "dd", lambda v, x: mp.gammainc(v / 2, 0, x / 2, regularized=True),
+        ((50.0, 20.0), (0.1, 3.0)),
+    ),
+    "chdtrc": Special(
+        ((0.5, 4.0), (0.3, 6.0)), "dd", lambda v, x: mp.gammainc(v / 2, x / 2, mp.inf, regularized=True),
+        ((50.0, 90.0), (3.0, 80.0)),
+    ),
+    "gdtr": Special(((0.5, 2.0), (0.5, 3.0), (0.3, 3.0)), "ddd"),
+    "gdtrc": Special(((0.5, 2.0), (0.5, 3.0), (0.3, 3.0)), "ddd"),
+    "fdtr": Special(((1.0, 4.0), (1.0, 4.0), (0.3, 3.0)), "ddd"),
+    "fdtrc": Special(((1.0, 4.0), (1.0, 4.0), (0.3, 3.0)), "ddd"),
+    "pdtr": Special(
+        ((0, 5), (0.5, 4.0)), "od", lambda k, m: mp.gammainc(k + 1, m, mp.inf, regularized=True),
+        ((3, 40.0), (50, 40.0)),
+    ),
+    "pdtrc": Special(
+        ((0, 5), (0.5, 4.0)), "od", lambda k, m: mp.gammainc(k + 1, 0, m, regularized=True),
+        ((3, 1e-3), (80, 40.0)),
+    ),
+    "bdtr": Special(((0, 4), (5, 8), (0.2, 0.8)), "ood"),
+    "bdtrc": Special(((0, 4), (5, 8), (0.2, 0.8)), "ood"),
+    "nbdtr": Special(((0, 4), (2, 5), (0.2, 0.8)), "ood"),
+    "nbdtrc": Special(((0, 4), (2, 5), (0.2, 0.8)), "ood"),
+    "chdtri": Special(((0.8, 4.0), (0.2, 0.8)), "dd"),
+    "gdtrix": Special(((0.5, 2.0), (0.5, 3.0), (0.2, 0.8)), "ddd"),
+    "fdtri": Special(((1.0, 4.0), (1.0, 4.0), (0.2, 0.8)), "ddd"),
+    "jve": Special(((0, 4), (0.3, 6.0)), "od"),
+    "yve": Special(((0, 4), (0.3, 6.0)), "od"),
+    "exp10": Special(((-1.0, 1.0),), "d", lambda x: mp.mpf(10) ** x, ((-200.0,), (100.0,))),
+    "cosm1": Special(((-1.0, 1.0),), "d", lambda x: mp.cos(x) - 1, ((1e-7,), (30.0,))),
+    "sindg": Special(((-90.0, 90.0),), "d"),
+    "cosdg": Special(((-90.0, 90.0),), "d"),
+    "tandg": Special(((-60.0, 60.0),), "d"),
+    "cotdg": Special(((20.0, 60.0),), "d"),
+    "radian": Special(((0.0, 60.0), (0.0, 60.0), (0.0, 60.0)), "ddd"),
+}  # fmt: skip
+POLYNOMIALS: dict[str, tuple[float, ...]] = {
+    "eval_legendre": (),
+    "eval_chebyt": (),
+    "eval_chebyu": (),
+    "eval_hermite": (),
+    "eval_hermitenorm": (),
+    "eval_laguerre": (),
+    "eval_genlaguerre": (0.7,),
+    "eval_gegenbauer": (0.7,),
+    "eval_jacobi": (0.7, -0.3),
+    "eval_sh_legendre": (),
+    "eval_sh_chebyt": (),
+    "eval_sh_chebyu": (),
+    "eval_chebyc": (),
+    "eval_chebys": (),
+}
+"""Of a degree, the parameters given, and x."""
+
+# --- distributions ----------------------------------------------------------------------------------------
+
+SHAPES: dict[str, tuple[float, ...]] = {
+    "gamma": (1.7,), "erlang": (2.0,), "beta": (1.4, 2.3), "t": (3.5,), "lognorm": (0.8,), "chi2": (2.7,),
+    "chi": (2.2,), "f": (3.2, 5.1), "weibull_min": (1.6,), "weibull_max": (1.6,), "exponweib": (1.3, 1.7),
+    "pareto": (2.1,), "lomax": (1.9,), "genpareto": (0.3,), "genextreme": (-0.2,), "invgamma": (2.4,),
+    "invweibull": (2.1,), "invgauss": (0.9,), "fisk": (2.3,), "burr": (2.2, 1.4), "burr12": (2.2, 1.4),
+    "loggamma": (1.6,), "gengamma": (1.3, 1.8), "gompertz": (0.9,), "powerlaw": (1.7,), "triang": (0.4,),
+    "loguniform": (0.2, 3.0), "truncnorm": (-1.2, 1.9), "skewnorm": (1.5,), "exponnorm": (1.2,),
+    "nakagami": (1.4,), "rice": (0.8,), "vonmises": (1.3,), "gennorm": (1.5,), "johnsonsu": (0.4, 1.3),
+    "johnsonsb": (0.4, 1.3), "loglaplace": (2.2,), "genlogistic": (1.4,), "betaprime": (1.7, 3.1),
+    "foldnorm": (0.7,), "poisson": (2.3,), "binom": (7, 0.35), "bernoulli": (0.35,), "geom": (0.4,),
+    "nbinom": (3.4, 0.45), "betabinom": (6, 1.4, 2.2), "hypergeom": (20, 7, 9), "logser": (0.6,),
+    "planck": (0.7,),
+}  # fmt: skip
+"""Parameters of shape; a distribution without is not here."""
+FURTHER = {"genpareto": [(-0.4,), (0.0,)], "genextreme": [(0.3,), (0.0,)], "truncnorm": [(9.0, 11.0)],
+           "gengamma": [(1.3, -1.8)], "triang": [(0.9,)], "skewnorm": [(-2.0,)]}  # fmt: skip
+"""Shapes in other branches of a distribution."""
+SCALED = (0.3, 1.7)
+INTEGER_SHAPES = {"binom": 1, "betabinom": 1, "hypergeom": 3}
+"""How many of the first parameters are integers."""
+REFUSED = {"vonmises": {1}, "betabinom": {2, 3}}
+"""The parameters by which distribution functions have no derivative."""
