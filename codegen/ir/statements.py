@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Literal, Union
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, Literal, Union
 
 from pullback.tracer.operator import Monoid
 from pullback.tracer.origin import Origin
 
 from ..host import HostCall
-from .expressions import Buffer, Cast, Expr, Extent, Load, Variable, parts
+from .expressions import Buffer, Cast, Const, Expr, Extent, Load, Variable, parts
 from .formulas import apply_operator
 
 Origins = tuple[Origin, ...]
@@ -204,6 +204,31 @@ def with_bodies(statement: Stmt, change: Callable[[Body], Body]) -> Stmt:
         cases = tuple((condition, change(body)) for condition, body in statement.cases)
         return If(cases, change(statement.otherwise))
     return statement
+
+
+def with_expressions(body: Body, change: Callable[[Expr], Expr | None]) -> Body:
+    """Statements with other expressions: `change` gives what takes the place of one, None for what stays."""
+    return _with_expressions(body, change)
+
+
+def _with_expressions(part: Any, change: Callable[[Expr], Expr | None]) -> Any:
+    """The same of whatever statements consist of."""
+    if isinstance(part, tuple):
+        return tuple(_with_expressions(one, change) for one in part)
+    if isinstance(part, Variable | Load) and (other := change(part)) is not None:
+        return other
+    if not is_dataclass(part) or isinstance(part, Buffer | Const | Extent):
+        return part
+    changes = {one.name: getattr(part, one.name) for one in fields(part) if one.name not in UNTOUCHED}
+    new = {name: _with_expressions(value, change) for name, value in changes.items()}
+    if isinstance(part, Store) and isinstance(new["target"], Variable):
+        return Assign(new["target"], new["value"], part.origins)
+    changed = {name: value for name, value in new.items() if value is not changes[name]}
+    return replace(part, **changed) if changed else part  # type: ignore[type-var]
+
+
+UNTOUCHED = frozenset(("origin", "origins", "monoid", "dtype", "function", "kind", "buffer", "source"))
+"""What has no expressions in it."""
 
 
 def origins_of(statement: Stmt) -> Origins:

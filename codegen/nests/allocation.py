@@ -91,6 +91,13 @@ class Allocation:
         """The values that lie in the array of a node, its own the first."""
         return [node, *(one for one, owner in self.shared.items() if owner is node)]
 
+    def only_in(self, stage: int) -> list[Node]:
+        """The scratch that one stage alone uses, in memory of its own."""
+        lent = {*self.loans, *(loan.owner for loan in self.loans.values())}
+        scratch = (node for node in self.arrays if node not in self.outputs and node not in lent)
+        own = (node for node in scratch if node not in self.growing)
+        return [node for node in own if self._stages(*self.held_by(node)) == (stage, stage)]
+
     # --- lifetimes ----------------------------------------------------------------------------------------
 
     def _find_lifetimes(self) -> None:

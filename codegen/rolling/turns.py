@@ -46,7 +46,7 @@ from pullback.tracer.graph import (
 from pullback.tracer.loop import make_loop
 from pullback.tracer.merge import SharedNodes
 from pullback.tracer.ops import elementwise as e
-from pullback.tracer.ops.control import DERIVATIVES, UNKNOWN_LENGTH
+from pullback.tracer.ops.control import DERIVATIVES, UNKNOWN_LENGTH, loop_result
 from pullback.tracer.ops.creation import iota
 from pullback.tracer.ops.reduction import any_
 from pullback.tracer.origin import UNKNOWN, Origin, located_at
@@ -644,6 +644,8 @@ def _closed(
     name: str, inputs: Sequence[Node], outputs: Sequence[Node], computed: AbstractSet[Node], origin: Origin
 ) -> tuple[Graph, list[Node]]:
     """A graph with inputs for what it reads of what is computed, after those given, and what that is."""
+    results = [node for node in toposort(outputs, known=computed) if _is_result(node, computed)]
+    computed = {*computed, *results}
     read = dict.fromkeys(node for node in outputs if node in computed)
     for node in toposort(outputs, known=computed):
         read.update(dict.fromkeys(operand for operand in node.operands if operand in computed))
@@ -651,3 +653,8 @@ def _closed(
     places = {node: make_input(node.spec, node.name, node.origin) for node in others}
     graph = Graph(name, (*inputs, *places.values()), name_results(substitute(outputs, places)), origin)
     return checked(roll(graph).graph, "roll turns"), others
+
+
+def _is_result(node: Node, computed: AbstractSet[Node]) -> bool:
+    """Whether a node is one of the values of a loop that is computed."""
+    return node.operator is loop_result and node.operands[0] in computed

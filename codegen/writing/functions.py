@@ -10,6 +10,7 @@ from ..nests.plan import Plan
 from ..nests.stages import Stage
 from ..nests.tree import LoopTree
 from .indices import Arrays
+from .local_carries import with_local_carries
 from .local_names import with_plain_names
 from .write import Writer
 
@@ -36,12 +37,20 @@ def write_program(
     counts = filled[len(filled) - bool(plan.counts) :]
     filled = (*filled[: len(filled) - len(counts)], *further, *counts)
     writing = partial(writer, width=width)
-    kernels = tuple(_kernel(stage, plan, (*inputs, *filled), writing) for stage in plan.stages)
+    kernels = tuple(
+        _kernel(stage, plan, number, (*inputs, *filled), writing) for number, stage in enumerate(plan.stages)
+    )
+    used = {buffer for kernel in kernels for buffer in kernel.buffers}
+    filled = tuple(one for one in filled if one.role != "scratch" or one in used)
     return ir.Program(inputs, filled, kernels, loans, growing)
 
 
 def _kernel(
-    stage: Stage, plan: Plan, buffers: Sequence[ir.Buffer], writer: Callable[[LoopTree, Arrays], Writer]
+    stage: Stage,
+    plan: Plan,
+    number: int,
+    buffers: Sequence[ir.Buffer],
+    writer: Callable[[LoopTree, Arrays], Writer],
 ) -> ir.Kernel:
     rooms = {symbol: plan.buffers[node] for node, symbol in reversed(plan.allocation.growing.items())}
     growing = {symbol: rooms[symbol] for symbol in plan.counts}
@@ -58,6 +67,9 @@ def _kernel(
     body = written.write(stage.items, stage.shared is not None)
     prologue = tuple(written.prologue)
     body = with_plain_names(body, (*prologue, *arrays.numbers), arrays.pool)
+    if not stage.shared:
+        own = [plan.buffers[node] for node in plan.allocation.only_in(number)]
+        body = with_local_carries(body, own, arrays.pool)
     used = ir.buffers((*prologue, *body))
     bounds = ir.PART if stage.shared else ()
     parameters = (*(one for one in dict.fromkeys(buffers) if one in used), *arrays.numbers, *bounds)

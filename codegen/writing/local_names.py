@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -81,19 +80,12 @@ def _candidates(wanted: str) -> Iterator[str]:
         yield f"{wanted}_{count}"
 
 
-def _renamed(part: Any, names: Mapping[str, str]) -> Any:
-    """Statements, or whatever they consist of, with other names for variables."""
-    if isinstance(part, tuple):
-        return tuple(_renamed(one, names) for one in part) if names else part
-    if isinstance(part, ir.Variable):
-        return replace(part, name=names[part.name]) if part.name in names else part
-    if not is_dataclass(part) or isinstance(part, ir.Buffer | ir.Const | ir.Extent):
-        return part
-    changes = {one.name: getattr(part, one.name) for one in fields(part) if one.name not in UNTOUCHED}
-    new = {name: _renamed(value, names) for name, value in changes.items()}
-    changed = {name: value for name, value in new.items() if value is not changes[name]}
-    return replace(part, **changed) if changed else part  # type: ignore[type-var]
+def _renamed(body: ir.Body, names: Mapping[str, str]) -> ir.Body:
+    """Statements with other names for variables."""
 
+    def renamed(one: ir.Expr) -> ir.Expr | None:
+        if not isinstance(one, ir.Variable) or one.name not in names:
+            return None
+        return replace(one, name=names[one.name])
 
-UNTOUCHED = frozenset(("origin", "origins", "monoid", "dtype", "function", "kind", "buffer", "source"))
-"""What names no variable."""
+    return ir.with_expressions(body, renamed) if names else body

@@ -90,8 +90,54 @@ def until_small(x, scale):
     return x
 
 
+def implicit_steps(y, k, h):
+    for _ in range(8):
+        z = y
+        while abs(z - y + h * k * z**3) > 1e-10:
+            z = z - (z - y + h * k * z**3) / (1 + 3 * h * k * z**2)
+        y = z
+    return y
+
+
+def implicit_steps_of_any_size(y, k):
+    t, h = 0.0, 0.1
+    while t < 1.0:
+        z = y
+        while abs(z - y + h * k * z**3) > 1e-10:
+            z = z - (z - y + h * k * z**3) / (1 + 3 * h * k * z**2)
+        y = z
+        t = t + h
+        h = h * (1.0 + 0.1 * abs(y))
+    return y
+
+
+def steps_by_a_function(y, k):
+    def solved(y, h):
+        z = y
+        while abs(z - y + h * k * z**3) > 1e-10:
+            z = z - (z - y + h * k * z**3) / (1 + 3 * h * k * z**2)
+        return z
+
+    t, h = 0.0, 0.1
+    while t < 1.0:
+        y = solved(y, h)
+        t = t + h
+        h = h * (1.0 + 0.1 * abs(y))
+    return y
+
+
+def decays(x, y):
+    while x > 1.1:
+        x = 0.9 * x
+    while y > 1.1:
+        y = 0.8 * y
+    return x * y
+
+
 SYMMETRIC = np.array([[2.0, 0.5, 0.1], [0.5, 1.5, 0.3], [0.1, 0.3, 1.0]])
 Y = np.linspace(0.1, 1.0, 4)
+STEPS = [(np.array(y), np.array(k)) for y, k in ((1.0, 2.0), (2.5, 3.0), (0.5, 9.0))]
+PAIRS = [(np.array(x), np.array(y)) for x, y in ((30.0, 6.5), (5.0, 30.0), (1.5, 9.0), (8.0, 1.3))]
 PROGRAMS: dict[str, tuple[Function, Sequence[tuple[Any, ...]]]] = {
     "Newton": (root, [(np.array(one),) for one in (30.0, 5.0, 1e3, 1e6, 77.0, 2.5e5)]),
     "bisection": (root_by_halves, [(np.array(one),) for one in (30.0, 10.0, 1e3, 7.0, 1e5)]),
@@ -99,6 +145,10 @@ PROGRAMS: dict[str, tuple[Function, Sequence[tuple[Any, ...]]]] = {
     "Collatz": (collatz, [(np.array(one),) for one in (27, 97, 871, 6171)]),
     "Heun": (heun, [(Y, np.array(3.0), np.array(one)) for one in (1e-4, 1e-5, 3e-5, 1e-6)]),
     "writes": (relaxed, [(np.linspace(0.0, 1.0, 9) ** k,) for k in (3, 4, 6, 9)]),
+    "for": (implicit_steps, [(*pair, np.array(0.1)) for pair in STEPS]),
+    "while": (implicit_steps_of_any_size, STEPS),
+    "function": (steps_by_a_function, STEPS),
+    "one by one": (decays, PAIRS),
     "break": (until_small, [(Y, np.array(one)) for one in (0.9, 0.5, 0.99, 0.3)]),
 }
 DIFFERENTIATED = [name for name in PROGRAMS if name not in ("bisection", "Collatz")]
@@ -383,8 +433,9 @@ def test_loops_in_loops() -> None:
         return total
 
     compiled = pb.compile(nested)
-    for one in (3.0, 10.0, 5.0, 7.0, 8.0, 4.5):
+    for one in (10.0, 3.0, 5.0, 7.0, 8.0, 4.5):
         assert compiled(np.array(one)) == pytest.approx(nested(one), rel=1e-12)
+    assert compiled.cache_info().traces == 1
 
 
 def test_second_derivatives() -> None:

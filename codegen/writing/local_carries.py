@@ -1,0 +1,154 @@
+"""Scratch that holds one value at a time, as local variables: what loops carry, what choices leave.
+
+A carry lies in an array with a row for each step that somebody reads: one, or two that take turns, as
+`x[(i + 1) & 1]` is made of `x[i & 1]`. Where a row is one element, the array is a variable; where there are
+two, what a step makes is another variable, which is the value at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from pullback.tracer.ops.elementwise import ADDITION
+
+from .. import ir
+from ..ir.names import NamePool
+
+FIRST = ir.number(0)
+ONE = ir.number(1)
+
+
+def with_local_carries(body: ir.Body, scratch: Iterable[ir.Buffer], pool: NamePool) -> ir.Body:
+    """The body of a function with variables in the place of scratch that it alone uses."""
+    scratch = [one for one in scratch if len(one.dims) == 1 and one.dims[0] <= 2]
+    whole = _taken_whole(body) if scratch else set()
+    for buffer in scratch:
+        if buffer not in whole:
+            body = (_as_one if buffer.dims[0] == 1 else _as_two)(body, buffer, pool) or body
+    return _without_idle_counters(body)
+
+
+def _taken_whole(body: ir.Body) -> set[ir.Buffer]:
+    """The buffers that are given to functions, seen in another shape, or asked for their extents."""
+    given = (one for one in ir.walk(body) if isinstance(one, ir.View | ir.Library | ir.Host))
+    return ir.buffers(given) | {one.buffer for one in ir.expressions(body) if isinstance(one, ir.Extent)}
+
+
+def _as_one(body: ir.Body, buffer: ir.Buffer, pool: NamePool) -> ir.Body | None:
+    """The body with a variable for a buffer of one element; None where data decides its place."""
+    element = ir.Load(buffer, (FIRST,))
+    new = _exchanged(body, {element: _variable(buffer)})
+    return new if _is_given_first(body, element) and buffer not in ir.buffers(new) else None
+
+
+def _as_two(body: ir.Body, buffer: ir.Buffer, pool: NamePool) -> ir.Body | None:
+    """The same of two elements that take turns in the steps of one loop."""
+    block = next((one for one in _blocks(body) if _count(one, buffer) == _count(body, buffer)), body)
+    places = [place for place, one in enumerate(block) if buffer in ir.buffers((one,))]
+    loops = [place for place in places if isinstance(block[place], ir.For | ir.While)]
+    if loops != places[1:2]:
+        return None
+    start, at = places[:2]
+    loop, before, behind = block[at], block[start : start + 1], block[at + 1 :]
+    assert isinstance(loop, ir.For | ir.While)
+    counter, count = _steps(loop, behind)
+    first, now = ir.Load(buffer, (FIRST,)), ir.Load(buffer, (_turn(counter),))
+    following = ir.Load(buffer, (_turn(ir.apply("add", counter, ONE)),))
+    if not (_is_given_first(before, first) and _is_given_first(loop.body, following)):
+        return None
+    value, made = _variable(buffer), replace(_variable(buffer), name=pool.take(f"next_{buffer.name}"))
+    before, behind = (
+        _exchanged(before, {first: value}),
+        _exchanged(behind, {ir.Load(buffer, (_last_turn(count),)): value}),
+    )
+    inside = _exchanged(loop.body, {now: value, following: made})
+    if any(buffer in ir.buffers(one) for one in (before, inside, behind)):
+        return None
+    end = len(inside) - isinstance(loop, ir.While)  # in front of the counter's step
+    loop = replace(loop, body=(*inside[:end], ir.Assign(value, made), *inside[end:]))
+    return _with_block(body, block, (*block[:start], *before, *block[start + 1 : at], loop, *behind))
+
+
+def _variable(buffer: ir.Buffer) -> ir.Variable:
+    return ir.Variable(buffer.name, buffer.dtype)
+
+
+def _steps(loop: ir.For | ir.While, behind: ir.Body) -> tuple[ir.Expr, ir.Expr]:
+    """The counter of a loop over steps, and how many there are."""
+    if isinstance(loop, ir.For):
+        return loop.variable, loop.stop
+    step, count = loop.body[-1], behind[0]
+    assert isinstance(step, ir.Accumulate) and isinstance(count, ir.Let)
+    return step.target, count.variable
+
+
+def _turn(step: ir.Expr) -> ir.Expr:
+    return ir.apply("bit_and", step, ONE)
+
+
+def _last_turn(count: ir.Expr) -> ir.Expr:
+    return ir.number(int(count.value) % 2) if isinstance(count, ir.Const) else _turn(count)
+
+
+# --- where an element is used -------------------------------------------------------------------------------
+
+
+def _blocks(body: ir.Body) -> Iterator[ir.Body]:
+    """The bodies in the statements of a body, inner ones first."""
+    for one in body:
+        for inner in ir.bodies(one):
+            yield from _blocks(inner)
+            yield inner
+
+
+def _count(body: ir.Body, buffer: ir.Buffer) -> int:
+    return sum(isinstance(one, ir.Load) and one.buffer == buffer for one in ir.expressions(body))
+
+
+def _is_given_first(body: ir.Body, element: ir.Load) -> bool:
+    """Whether an element has a value wherever statements read it."""
+    using = [one for one in body if element in ir.expressions((one,))]
+    if not using:
+        return False
+    first, own = using[0], (*ir.parts(*ir.own_expressions(using[0])),)
+    if isinstance(first, ir.Store):
+        return first.target == element and own.count(element) == 1
+    sides = ir.bodies(first)
+    if element in own or not sides:
+        return False
+    if isinstance(first, ir.If) and all(_is_given_first(one, element) for one in sides):
+        return True
+    return len(using) == 1 and all(
+        _is_given_first(one, element) for one in sides if element in ir.expressions(one)
+    )
+
+
+# --- exchanging ---------------------------------------------------------------------------------------------
+
+
+def _exchanged(body: ir.Body, variables: Mapping[ir.Load, ir.Variable]) -> ir.Body:
+    """Statements with variables for elements."""
+    return ir.with_expressions(body, lambda one: variables.get(one) if isinstance(one, ir.Load) else None)
+
+
+def _with_block(body: ir.Body, old: ir.Body, new: ir.Body) -> ir.Body:
+    """A body with another one in the place of one in it."""
+    if body is old:
+        return new
+    return tuple(ir.with_bodies(one, lambda inner: _with_block(inner, old, new)) for one in body)
+
+
+def _without_idle_counters(body: ir.Body) -> ir.Body:
+    """Without the counters of loops of whose steps nobody asks the number."""
+    kept = list(body)
+    for place in reversed(range(1, len(body) - 1)):
+        loop, count = kept[place : place + 2]
+        if not isinstance(loop, ir.While) or not isinstance(count, ir.Let):
+            continue
+        counter, step = count.value, loop.body[-1]
+        if not isinstance(counter, ir.Variable) or step != ir.Accumulate(counter, ONE, ADDITION):
+            continue
+        if not ir.mentions(count.variable, kept[place + 2 :]) and not ir.mentions(counter, loop.body[:-1]):
+            kept[place - 1 : place + 2] = [replace(loop, body=loop.body[:-1])]
+    return tuple(ir.with_bodies(one, _without_idle_counters) for one in kept)
