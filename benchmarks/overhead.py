@@ -54,7 +54,7 @@ def timed_calls() -> dict[str, Callable[[], Any]]:
 
 def kernel_of(program: programs.Program) -> Callable[..., Any]:
     """The machine code of a program that is one kernel."""
-    (kernel,) = program._compiled_kernels()
+    (kernel,) = program._kernels
     return kernel
 
 

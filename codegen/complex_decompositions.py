@@ -11,8 +11,11 @@ import numpy as np
 from ..tracer.lapack import ROUTINES
 
 complex_eigenvectors = ROUTINES["complex_eigenvectors"]
+complex_eigenvectors_of_upper = ROUTINES["complex_eigenvectors_of_upper"]
 complex_eigenvalues = ROUTINES["complex_eigenvalues"]
+complex_eigenvalues_of_upper = ROUTINES["complex_eigenvalues_of_upper"]
 complex_singular_vectors = ROUTINES["complex_singular_vectors"]
+complex_singular_vectors_of_wide = ROUTINES["complex_singular_vectors_of_wide"]
 complex_singular_vectors_in_place = ROUTINES["complex_singular_vectors_in_place"]
 complex_singular_values = ROUTINES["complex_singular_values"]
 complex_reflections = ROUTINES["complex_reflections"]
@@ -94,16 +97,38 @@ def eigen_hermitian(matrix: np.ndarray, out: np.ndarray) -> bool:
 
     >>> eigen_hermitian(a[i], parts[i])
     """
-    size = matrix.shape[0]
+    return decompose_hermitian(matrix, out, True)
+
+
+def eigen_hermitian_of_upper(matrix: np.ndarray, out: np.ndarray) -> bool:
+    """`eigen_hermitian`, of which the upper triangle is read.
+
+    >>> eigen_hermitian_of_upper(a[i], parts[i])
+    """
+    return decompose_hermitian(matrix, out, False)
+
+
+def is_finite_triangle(matrix: np.ndarray, lower: bool) -> bool:
+    """Whether no number of a triangle is nan or inf."""
     nothing = 0.0  # but of nan and inf
-    for row in range(size):
+    for row in range(matrix.shape[0]):
         for column in range(row + 1):
-            nothing += 0.0 * matrix[row, column, 0] + 0.0 * matrix[row, column, 1]
-    is_found = nothing == 0.0
+            for part in range(2):
+                nothing += 0.0 * (matrix[row, column, part] if lower else matrix[column, row, part])
+    return nothing == 0.0
+
+
+def decompose_hermitian(matrix: np.ndarray, out: np.ndarray, lower: bool) -> bool:
+    """`eigen_hermitian`, of one triangle."""
+    size = matrix.shape[0]
+    is_found = is_finite_triangle(matrix, lower)
     if is_found and size > 0:
         copy_pairs_by_column(matrix, out[0, :, :, :])
         set_zero(out[1, :, :, :], 0)
-        complex_eigenvectors(size, out[0, :, :, :], out[1, 0, :, :])
+        if lower:
+            complex_eigenvectors(size, out[0, :, :, :], out[1, 0, :, :])
+        else:
+            complex_eigenvectors_of_upper(size, out[0, :, :, :], out[1, 0, :, :])
         is_found = out[1, 0, 0, 0] == out[1, 0, 0, 0]
         transpose_pairs(out[0, :, :, :])
         spread(out[1, 0, :, :])
@@ -119,15 +144,27 @@ def eigenvalues_hermitian(matrix: np.ndarray, out: np.ndarray) -> bool:
 
     >>> eigenvalues_hermitian(a[i], values[i])
     """
+    return find_real_eigenvalues(matrix, out, True)
+
+
+def eigenvalues_hermitian_of_upper(matrix: np.ndarray, out: np.ndarray) -> bool:
+    """`eigenvalues_hermitian`, of which the upper triangle is read.
+
+    >>> eigenvalues_hermitian_of_upper(a[i], values[i])
+    """
+    return find_real_eigenvalues(matrix, out, False)
+
+
+def find_real_eigenvalues(matrix: np.ndarray, out: np.ndarray, lower: bool) -> bool:
+    """`eigenvalues_hermitian`, of one triangle."""
     size = matrix.shape[0]
-    nothing = 0.0  # but of nan and inf
-    for row in range(size):
-        for column in range(row + 1):
-            nothing += 0.0 * matrix[row, column, 0] + 0.0 * matrix[row, column, 1]
-    is_found = nothing == 0.0
+    is_found = is_finite_triangle(matrix, lower)
     if is_found and size > 0:
         copy_into_reals(matrix, out)
-        complex_eigenvalues(size, out, out[2 * size, :])
+        if lower:
+            complex_eigenvalues(size, out, out[2 * size, :])
+        else:
+            complex_eigenvalues_of_upper(size, out, out[2 * size, :])
         is_found = out[2 * size, 0] == out[2 * size, 0]
     return is_found
 
@@ -182,6 +219,37 @@ def singular_of_complex(matrix: np.ndarray, out: np.ndarray) -> bool:
         is_found = out[1, 0, 0, 0] == out[1, 0, 0, 0]
         spread(out[1, 0, :, :])
         conjugate_pairs(out[2, :, :, :], size)
+        set_zero(out[1, :, :, :], 1)
+        set_zero(out[2, :, :, :], size)
+    return is_found
+
+
+def singular_of_complex_adjoint(matrix: np.ndarray, out: np.ndarray) -> bool:
+    """`singular_of_complex`, with the signs that LAPACK gives vectors of the adjoint.
+
+    >>> singular_of_complex_adjoint(a[i], parts[i])
+    """
+    rows = matrix.shape[0]
+    size = matrix.shape[1]
+    nothing = 0.0  # but of nan and inf
+    for row in range(rows):
+        for column in range(size):
+            for part in range(2):
+                out[1, row, column, part] = matrix[row, column, part]
+                nothing += 0.0 * matrix[row, column, part]
+    is_found = nothing == 0.0
+    if is_found and size > 0:  # by column the adjoint is the conjugate by row
+        conjugate_pairs(out[1, :, :, :], rows)
+        complex_singular_vectors_of_wide(
+            size, rows, out[1, :, :, :], out[2, size, :, :], out[2, :, :, :], out[0, :, :, :]
+        )
+        conjugate_pairs(out[0, :, :, :], rows)
+        transpose_pairs(out[2, :size, :, :])
+        for column in range(size):
+            for part in range(2):
+                out[1, 0, column, part] = out[2, size, column, part]
+        is_found = out[1, 0, 0, 0] == out[1, 0, 0, 0]
+        spread(out[1, 0, :, :])
         set_zero(out[1, :, :, :], 1)
         set_zero(out[2, :, :, :], size)
     return is_found
@@ -245,8 +313,11 @@ def unitary_triangular(matrix: np.ndarray, out: np.ndarray) -> None:
 
 FUNCTIONS = (
     eigen_hermitian,
+    eigen_hermitian_of_upper,
     eigenvalues_hermitian,
+    eigenvalues_hermitian_of_upper,
     singular_of_complex,
+    singular_of_complex_adjoint,
     singular_numbers_of_complex,
     unitary_triangular,
 )

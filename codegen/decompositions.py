@@ -19,8 +19,11 @@ from .matrices import copy, eliminate_rows
 from .vector_math import sqrt
 
 eigenvectors = ROUTINES["eigenvectors"]
+eigenvectors_of_upper = ROUTINES["eigenvectors_of_upper"]
 eigenvalues = ROUTINES["eigenvalues"]
+eigenvalues_of_upper = ROUTINES["eigenvalues_of_upper"]
 singular_vectors = ROUTINES["singular_vectors"]
+singular_vectors_of_wide = ROUTINES["singular_vectors_of_wide"]
 singular_vectors_in_place = ROUTINES["singular_vectors_in_place"]
 singular_values = ROUTINES["singular_values"]
 reflections = ROUTINES["reflections"]
@@ -92,23 +95,47 @@ def eigen_symmetric(matrix: np.ndarray, out: np.ndarray) -> bool:
 
     >>> eigen_symmetric(a[i], parts[i])
     """
+    return decompose_symmetric(matrix, out, True)
+
+
+def eigen_symmetric_of_upper(matrix: np.ndarray, out: np.ndarray) -> bool:
+    """`eigen_symmetric`, of which the upper triangle is read.
+
+    >>> eigen_symmetric_of_upper(a[i], parts[i])
+    """
+    return decompose_symmetric(matrix, out, False)
+
+
+def decompose_symmetric(matrix: np.ndarray, out: np.ndarray, lower: bool) -> bool:
+    """`eigen_symmetric`, of one triangle."""
     size = matrix.shape[0]
+    copy_triangle(matrix, out[0, :, :], lower)
     squares = 0.0
     nothing = 0.0  # but of nan and inf
     for row in range(size):
         for column in range(size):
-            out[0, column, row] = matrix[row, column] if column <= row else 0.0
             out[1, row, column] = 0.0
-            squares += out[0, column, row] * out[0, column, row]
-            nothing += 0.0 * out[0, column, row]
+            squares += out[0, row, column] * out[0, row, column]
+            nothing += 0.0 * out[0, row, column]
     is_found = nothing == 0.0
     if size == 0 or (size <= SMALL and is_plain(squares)):
-        rotate_symmetric(matrix, out)
+        rotate_symmetric(out)
     elif is_found:
-        eigenvectors(size, out[0, :, :], out[1, 0, :])
+        if lower:
+            eigenvectors(size, out[0, :, :], out[1, 0, :])
+        else:
+            eigenvectors_of_upper(size, out[0, :, :], out[1, 0, :])
         transpose(out[0, :, :])
         is_found = out[1, 0, 0] == out[1, 0, 0]
     return is_found
+
+
+def copy_triangle(matrix: np.ndarray, out: np.ndarray, lower: bool) -> None:
+    """A triangle of a matrix, by column, and zeros."""
+    for row in range(matrix.shape[0]):
+        for column in range(matrix.shape[0]):
+            is_read = column <= row if lower else row <= column
+            out[column, row] = matrix[row, column] if is_read else 0.0
 
 
 def transpose(out: np.ndarray) -> None:
@@ -129,29 +156,46 @@ def eigenvalues_symmetric(matrix: np.ndarray, out: np.ndarray) -> bool:
 
     >>> eigenvalues_symmetric(a[i], values[i])
     """
+    return find_eigenvalues(matrix, out, True)
+
+
+def eigenvalues_symmetric_of_upper(matrix: np.ndarray, out: np.ndarray) -> bool:
+    """`eigenvalues_symmetric`, of which the upper triangle is read.
+
+    >>> eigenvalues_symmetric_of_upper(a[i], values[i])
+    """
+    return find_eigenvalues(matrix, out, False)
+
+
+def find_eigenvalues(matrix: np.ndarray, out: np.ndarray, lower: bool) -> bool:
+    """`eigenvalues_symmetric`, of one triangle."""
     size = matrix.shape[0]
+    copy_triangle(matrix, out, lower)
     nothing = 0.0  # but of nan and inf
     for row in range(size):
         for column in range(size):
-            out[column, row] = matrix[row, column] if column <= row else 0.0
-            nothing += 0.0 * out[column, row]
+            nothing += 0.0 * out[row, column]
     is_found = nothing == 0.0
     if is_found and size > 0:
-        eigenvalues(size, out[:size], out[size, :])
+        if lower:
+            eigenvalues(size, out[:size], out[size, :])
+        else:
+            eigenvalues_of_upper(size, out[:size], out[size, :])
         is_found = out[size, 0] == out[size, 0]
     return is_found
 
 
-def rotate_symmetric(matrix: np.ndarray, out: np.ndarray) -> None:
-    """`eigen_symmetric` by Jacobi's rotations."""
-    size = matrix.shape[0]
-    set_unit(out, 0, size, size)
+def rotate_symmetric(out: np.ndarray) -> None:
+    """Jacobi's rotations of the matrix of which one triangle lies in `out[0]`, beside zeros."""
+    size = out.shape[1]
     whole = 0.0
     for row in range(size):
         for column in range(row + 1):
-            out[1, row, column] = matrix[row, column]
-            out[1, column, row] = matrix[row, column]
-            whole += 2.0 * matrix[row, column] * matrix[row, column]
+            found = out[0, row, column] + (out[0, column, row] if column < row else 0.0)
+            out[1, row, column] = found
+            out[1, column, row] = found
+            whole += 2.0 * found * found
+    set_unit(out, 0, size, size)
     rest = whole
     sweep = 0
     while sweep < MOST_SWEEPS and rest > 1e-36 * whole:
@@ -216,6 +260,36 @@ def singular(matrix: np.ndarray, out: np.ndarray) -> bool:
             copy_by_row(out[1, :, :], out[0, :, :])
             for column in range(size):
                 out[1, 0, column] = out[2, size, column]
+        for row in range(1, rows):
+            for column in range(size):
+                out[1, row, column] = 0.0
+                if row >= size:
+                    out[2, row, column] = 0.0
+        is_found = out[1, 0, 0] == out[1, 0, 0]
+    return is_found
+
+
+def singular_of_adjoint(matrix: np.ndarray, out: np.ndarray) -> bool:
+    """`singular`, with the signs that LAPACK gives vectors of the adjoint.
+
+    >>> singular_of_adjoint(a[i], parts[i])
+    """
+    rows, size = matrix.shape
+    squares = 0.0
+    nothing = 0.0  # but of nan and inf
+    for row in range(rows):
+        for column in range(size):
+            squares += matrix[row, column] * matrix[row, column]
+            nothing += 0.0 * matrix[row, column]
+    is_found = nothing == 0.0
+    if size == 0 or (size <= SMALL and is_plain(squares)):
+        rotate_singular(matrix, out)
+    elif is_found:  # of a wide matrix; the first row that V leaves free is room for the values
+        copy(matrix, out[1, :, :])
+        singular_vectors_of_wide(size, rows, out[1, :, :], out[2, size, :], out[2, :, :], out[0, :, :])
+        transpose(out[2, :size, :])
+        for column in range(size):
+            out[1, 0, column] = out[2, size, column]
         for row in range(1, rows):
             for column in range(size):
                 out[1, row, column] = 0.0
@@ -568,8 +642,11 @@ def multiply_planes(out: np.ndarray, width: int, one: int, other: int, to: int) 
 
 FUNCTIONS = (
     eigen_symmetric,
+    eigen_symmetric_of_upper,
     eigenvalues_symmetric,
+    eigenvalues_symmetric_of_upper,
     singular,
+    singular_of_adjoint,
     singular_numbers,
     orthogonal_triangular,
     exchanged_rows,

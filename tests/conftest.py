@@ -37,8 +37,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Keep compiled code between runs, apart from the user's own; the workers of xdist inherit it.
 
-    Every graph that a pass makes, and every program of the loop IR, is verified.
+    Every graph that a pass makes, and every program of the loop IR, is verified. Tests start many processes,
+    so Python's own code of the modules is kept as well, also where the environment says otherwise: else each
+    process compiles all that it imports.
     """
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.setdefault("PULLBACK_CHECK", "1")  # before `settings` is imported
     os.environ["PULLBACK_MACHINE"] = "reference"  # generated text is the same wherever tests run
     if config.getoption("--poison"):
@@ -60,6 +64,18 @@ def pytest_report_header(config: pytest.Config) -> str:
     if config.getoption("--whole"):
         return "extent: all cases"
     return f"extent: a part of like cases, drawn by --extent-seed={config.getoption('--extent-seed')}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of tests that are marked with `part` take a part; but all that somebody names."""
+    from extent import part_of
+
+    if any("::" in argument for argument in config.args):
+        return
+    taken = part_of(items)
+    config.hook.pytest_deselected(items=list(set(items).difference(taken)))
+    items[:] = taken
 
 
 def pytest_collection_finish() -> None:

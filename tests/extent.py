@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
+import pytest
 from uncompiled import uncompiled
 
 WHOLE = "PULLBACK_TEST_WHOLE" in os.environ
@@ -41,6 +42,32 @@ def some_of(ways: Sequence[Way], case: object, count: int = 1) -> list[Way]:
     """In which of the ways a case is tested: so many that follow one another, drawn by its name."""
     first, count = _number_of(case), min(count, len(ways))
     return list(ways) if WHOLE else [ways[(first + more) % len(ways)] for more in range(count)]
+
+
+def part_of(tests: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """What this run takes of the tests: of those that are marked with `part(one_in)` one case in so many.
+
+    And more, until each of these tests, and each value of their parameters in a module, is in a case that is
+    taken: of operators and of what is asked of them each one, and not each pair. What tests of few cases show
+    need not be shown by those of which so many are left out because they take long.
+    """
+    one_in = {test: mark.args[0] for test in tests if (mark := test.get_closest_marker("part")) is not None}
+    is_first = {test: is_drawn(f"{test.nodeid} in a part", one_in[test]) for test in one_in}
+    taken, seen = set[pytest.Item](), set[Hashable]()
+    for test in sorted(one_in, key=lambda test: (not is_first[test], one_in[test], _number_of(test.nodeid))):
+        shown = set(_shown_by(test))
+        if is_first[test] or not shown <= seen:
+            taken.add(test)
+            seen |= shown
+    return [test for test in tests if test in taken or test not in one_in]
+
+
+def _shown_by(test: pytest.Item) -> Iterable[Hashable]:
+    """The test without its case, and the values of the case."""
+    module, case = test.nodeid.split("::")[0], getattr(test, "callspec", None)
+    yield test.nodeid.split("[")[0]
+    for name, value in case.params.items() if case is not None else ():
+        yield module, name, value if isinstance(value, str | int | float) else id(value)
 
 
 def _number_of(case: object) -> int:

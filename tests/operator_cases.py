@@ -1018,6 +1018,7 @@ NOT_IN_THE_TABLE = {
     "cholesky": MATRICES,
     "unit_like": MATRICES,
     "lower_half": MATRICES,
+    "symmetric": MATRICES,
     "triangle": MATRICES,
     "triangular_solve": MATRICES,
     "cholesky_factor": MATRICES,

@@ -84,7 +84,7 @@ class LeakedTraceError(TraceError):
     """A traced value used after its trace ended."""
 
 
-class MutationError(TraceError):
+class MutationError(TraceError, TypeError):
     """A traced function that writes into its arguments."""
 
 

@@ -274,7 +274,7 @@ def _lift_one(operand: Any, dtype: np.dtype) -> Node:
     raise GraphError(f"{kind.__name__} {operand!r} is no operand")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """Inputs, outputs, and every node that the outputs need, operands before results."""
 
@@ -291,7 +291,8 @@ class Graph:
     def with_outputs(self, outputs: Iterable[Node]) -> Graph:
         return Graph(self.name, self.inputs, tuple(outputs), self.origin)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
+        """One operator a line, as it prints."""
         return format_graph(self)
 
     def svg(self) -> Picture:

@@ -153,8 +153,13 @@ ROUTINES = {
     one.name: one
     for pair in (
         _of_both("eigenvectors", "syevd", "heevd", WITH_VECTORS),
+        _of_both("eigenvectors_of_upper", "syevd", "heevd", WITH_VECTORS.replace("L", "U")),
         _of_both("eigenvalues", "syevd", "heevd", WITH_VECTORS.replace("V", "N")),
+        _of_both("eigenvalues_of_upper", "syevd", "heevd", WITH_VECTORS.replace("V L", "N U")),
         _of_both("singular_vectors", "gesdd", "gesdd", f"S {TALL}"),
+        _of_both(
+            "singular_vectors_of_wide", "gesdd", "gesdd", "S n m a n w u n v n work lwork rwork iwork info"
+        ),
         _of_both(
             "singular_vectors_in_place", "gesdd", "gesdd", "O m n a m w a m v n work lwork rwork iwork info"
         ),

@@ -111,8 +111,8 @@ class WholeCall:
     """By the operator's attributes, whether the first operand is handed over transposed."""
     steps: Callable[[int], int] = int
     """Arithmetic for each element of the result, by the operand's last extent."""
-    of_pairs: str = ""
-    """The function for complex matrices, in arrays with a last dimension of real and imaginary parts."""
+    of_pairs: tuple[str, ...] = ()
+    """The functions for complex matrices, in arrays with a last dimension of real and imaginary parts."""
     refusal: tuple[str, str] | None = None
     """Of functions that say whether there is a result: the public function, and what its matrix must be."""
 

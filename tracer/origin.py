@@ -116,7 +116,11 @@ def is_own(code: CodeType) -> bool:
 
 def is_users_code(code: CodeType) -> bool:
     """Whether code is neither pullback's nor a library's."""
-    filename = code.co_filename
+    return is_users_file(code.co_filename)
+
+
+def is_users_file(filename: str) -> bool:
+    """Whether a file is neither pullback's nor a library's."""
     return not (
         _own_files[filename]
         or filename.startswith(_STANDARD_LIBRARY)

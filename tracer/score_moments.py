@@ -22,6 +22,7 @@ NEGLIGIBLE = 60.0
 NODES = 20
 AGREEMENT = 1e-14
 """Of Gauss' formula on an interval and on its halves, relative to the integral of what has one sign."""
+ROUNDING = 4.0 * np.finfo(float).eps
 MOST_HALVINGS = 60
 
 
@@ -45,7 +46,7 @@ def gamma_moment(a: Array, x: Array, order: int, upper: bool) -> Array:
     with np.errstate(all="ignore"):
         limit, mode = np.log(x), np.log(a)
     below, above = (limit, np.full_like(x, np.inf)) if upper else (np.full_like(x, -np.inf), limit)
-    return _integral(log_density, integrand, (a,), mode, below, above, (a > 0) & (x >= 0))
+    return _integral(log_density, integrand, (a,), mode, below, above, (a > 0) & (x >= 0), gammaln(a))
 
 
 def beta_moment(a: Array, b: Array, x: Array, of_a: int, of_b: int) -> Array:
@@ -72,7 +73,8 @@ def beta_moment(a: Array, b: Array, x: Array, of_a: int, of_b: int) -> Array:
     with np.errstate(all="ignore"):
         limit, mode = np.log(x) - np.log1p(-x), np.log(a) - np.log(b)
     valid = (a > 0) & (b > 0) & (x >= 0) & (x <= 1)
-    return _integral(log_density, integrand, (a, b), mode, np.full_like(x, -np.inf), limit, valid)
+    below = np.full_like(x, -np.inf)
+    return _integral(log_density, integrand, (a, b), mode, below, limit, valid, betaln(a, b))
 
 
 def _integral(
@@ -83,18 +85,25 @@ def _integral(
     below: Array,
     above: Array,
     valid: Array,
+    constant: Array,
 ) -> Array:
-    """Of density * integrand from `below` to `above`, for each element; nan where it is not valid."""
+    """Of density * integrand from `below` to `above`, for each element; nan where it is not valid.
+
+    The logarithm of the density is a difference from this constant: in a large one digits are lost, and no
+    formula agrees with itself in more than are left.
+    """
     result = np.where(valid, 0.0, np.nan)
     chosen = valid & (below < above) & np.isfinite(mode)
     if not chosen.any():
         return result
     given = tuple(one[chosen] for one in parameters)
+    tolerance = np.maximum(AGREEMENT, ROUNDING * np.abs(constant[chosen]))
     top = np.clip(mode[chosen], below[chosen], above[chosen])
     found = np.zeros_like(top)
     for direction, end in ((-1.0, below[chosen]), (1.0, above[chosen])):
         for near, far in _intervals(log_density, given, top, direction, end):
-            found += _adaptive(log_density, integrand, given, np.minimum(near, far), np.maximum(near, far))
+            ends = np.minimum(near, far), np.maximum(near, far)
+            found += _adaptive(log_density, integrand, given, *ends, tolerance)
     result[chosen] = found
     return result
 
@@ -115,7 +124,7 @@ def _intervals(
     while (steep := falls_by(distance) > 1.0).any():
         distance = np.where(steep, 0.5 * distance, distance)
     near, room = np.zeros_like(top), np.abs(end - top)
-    while (near < room).any() and not (falls_by(near) > NEGLIGIBLE).all():
+    while ((near < room) & (falls_by(near) <= NEGLIGIBLE)).any():
         far = np.minimum(distance, room)
         yield top + direction * near, top + direction * far
         near, distance = far, 2.0 * distance
@@ -129,7 +138,12 @@ def _gauss() -> tuple[Array, Array]:
 
 
 def _adaptive(
-    log_density: Density, integrand: Density, parameters: tuple[Array, ...], low: Array, high: Array
+    log_density: Density,
+    integrand: Density,
+    parameters: tuple[Array, ...],
+    low: Array,
+    high: Array,
+    tolerance: Array,
 ) -> Array:
     """The integral for each element, by Gauss' formula on intervals that are halved until it agrees with
     itself."""
@@ -148,7 +162,8 @@ def _adaptive(
         middle = 0.5 * (low + high)
         (left, left_size), (right, right_size) = formula(low, middle, owner), formula(middle, high, owner)
         np.maximum.at(scale, owner, left_size + right_size)
-        agrees = np.abs(left + right - whole) <= AGREEMENT * scale[owner]
+        agrees = np.abs(left + right - whole) <= tolerance[owner] * scale[owner]
+        agrees |= ~np.isfinite(left_size + right_size)  # halves would not be either
         np.add.at(total, owner[agrees], (left + right)[agrees])
         rest = ~agrees
         if not rest.any():

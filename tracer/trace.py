@@ -90,12 +90,17 @@ class Draw:
 class Standpoint:
     """Where Python stood when it asked, and what its next instructions can read."""
 
+    code: Any
+    """The instruction; equal where Python asks there again, in this run of its function or in another one."""
     place: Any
-    """The instruction, in one run of its function; equal where Python asks there again."""
+    """The same, in one run."""
     variables: tuple[tuple[str, Node], ...]
     """Names and nodes of the traced values."""
-    rest: Any
-    """Everything else, in a form that is equal only where it is the same; None where nothing can tell."""
+    held: tuple[Any, Any] | None = None
+    """Everything else, in a form that is equal only where it is the same: what the function can read that is
+    under way, and what those can that have called it. None where nothing can tell."""
+    stays: tuple[bool, bool] = (False, False)
+    """Whether, after no and after yes, what Python holds without a name stays until it asks here again."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -162,9 +167,14 @@ def above(node: Node) -> Node:
     return e.ceil(node) if node.dtype.kind == "f" else node
 
 
+def nearest(node: Node) -> Node:
+    """What `round()` makes of it, in its own dtype."""
+    return e.round_half_even(node) if node.dtype.kind == "f" else node
+
+
 UNKNOWN_TURN, KNOWN_TURNS, ENDLESS_TURNS = 0, 1, 2
 """Answers of the guard of a loop with any number of turns."""
-FORMS = (itself, truth, whole, below, above)
+FORMS = (itself, truth, whole, below, above, nearest)
 
 LARGEST_TABLE = 1 << 20
 """Bytes of an array that is captured as a whole when a second part of it is used."""

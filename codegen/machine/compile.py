@@ -21,7 +21,7 @@ from ...tracer.errors import CompilationError
 from ...tracer.recompilation import refuse_recompilation
 from ...tracer.uninterrupted import uninterrupted
 from .. import blas, lapack, sorting
-from . import exchange, host_entry, store
+from . import arguments, exchange, host_entry, store
 from .kernel_types import DEFAULT_OPTIONS, ArrayType, CompileOptions, ScalarType, given_arguments
 from .loading import SHARE, built_in, engine, entry_hash
 
@@ -142,7 +142,7 @@ def _load(
     """The function `symbol` in `code`, as Python calls it."""
     header, _, object_code = code.partition(b"\n")
     needed = json.loads(header)
-    for library in (blas, lapack, sorting, host_entry):
+    for library in (blas, lapack, sorting, host_entry, arguments):
         library.register_symbols(needed)
     memory = engine()
     if SHARE in needed:

@@ -120,7 +120,7 @@ def _code_behind() -> list[Path]:
         "blas", "lapack", "sorting", "host", "ordering", "matrices", "decompositions",
         "complex_decompositions", "complex_matrices", "../tracer/lapack",
     )  # fmt: skip
-    own = ("compile", "entry", "host_entry", "kernel_types", "loading", "sharing")
+    own = ("arguments", "compile", "entry", "host_entry", "kernel_types", "loading", "sharing")
     names = (*called, *(f"machine/{name}" for name in own))
     packages = (*folder.glob("machine/numba_backend/*.py"), *folder.glob("vector_math/*.py"))
     files = [*(folder / f"{name}.py" for name in names), *sorted(packages)]

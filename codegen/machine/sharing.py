@@ -15,7 +15,8 @@ import numpy as np
 from llvmlite import ir
 
 from . import kernel_types
-from .entry import Argument, Entry, element_type
+from .arguments import Argument
+from .entry import Entry, element_type, with_known_extents
 from .loading import SHARE
 
 APART = 128
@@ -37,9 +38,8 @@ class SharedEntry(Entry):
         self.sharing = sharing
         super().__init__(kernel, kernel_types.given_arguments(arguments, sharing), None, symbol)
 
-    def _run(self, objects: Sequence[ir.Value], arguments: Sequence[Argument]) -> None:
+    def _run(self, given: list[Values], arguments: Sequence[Argument], elements: ir.Value) -> None:
         builder = self.builder
-        given = [self._given(value, argument) for value, argument in zip(objects, arguments)]
         (extent,), (parts,), (threads,) = given[-3:]
         given, arguments = given[:-3], arguments[:-3]
         fields = [value.type for values in given for value in values]
@@ -66,13 +66,6 @@ class SharedEntry(Entry):
 
     def _before_raising(self) -> None:
         self._python("PyMem_RawFree", ir.VoidType(), self.memory)
-
-    def _given(self, value: ir.Value, argument: Argument) -> Values:
-        """What an object consists of: of an array the address of the data, its shape, perhaps strides."""
-        if isinstance(argument, kernel_types.ScalarType):
-            return [self._scalar(value, argument.dtype)]
-        data, shape, strides = self._described(value, argument)
-        return [data, *shape, *strides]
 
     # Memory of each part
 
@@ -173,11 +166,8 @@ class SharedEntry(Entry):
         fields = [builder.load(self._field_of(part, place)) for place in range(1, len(kind.elements))]
         native: Values = []
         for values, argument in zip(given, arguments):
-            mine, fields = fields[: len(values)], fields[len(values) :]
-            if isinstance(argument, kernel_types.ArrayType):
-                rank = argument.ndim + 1
-                mine = self._native_array(argument, mine[0], mine[1:rank], mine[rank:])
-            native += mine
+            native += with_known_extents(argument, fields[: len(values)])
+            fields = fields[len(values) :]
         builder.store(self._call_kernel([_POINTER(None), *native, *fields]), self._field_of(part, 0))
         builder.ret_void()
         self.builder = before

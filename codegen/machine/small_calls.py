@@ -3,7 +3,7 @@
 `dispatcher` makes the function that finds what runs a call by its arguments, and runs it; `caller` one that
 allocates the arrays which a kernel fills, calls it and hands them out. Both are built-in functions of Python,
 each with a tuple as its `self`: bytes that describe what it expects, then whatever has to live as long as it.
-They read the fields of ndarrays in place, as `entry` does.
+They read the fields of ndarrays in place, as `arguments` does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from pullback.tracer.spec import Spec
 
-from .entry import ArrayObject, ObjectHead
+from .arguments import ArrayObject, ObjectHead
 from .loading import built_in, load_llvm
 
 C_ARRAY = 0x1 | 0x100 | 0x400

@@ -18,7 +18,7 @@ from ..rewriting.extremes import compared_with_extreme
 from ..rewriting.unroll import SMALL
 from ..whole_calls import takes_wholes
 from .blocking import row_values
-from .expression import Compute, parts
+from .expression import Compute, Select, parts
 from .loops import bodies, needed_before
 from .lower import merges_dimensions
 from .tree import Root
@@ -108,9 +108,15 @@ def _store_what_repeats(
         if is_written_out and budgets and _costs_more(node, min(budgets), known):
             stored.add(node)
             known.add(node)
-        many = node.operator is m.concatenate and len(node.operands) > MOST_PARTS
-        if many and any(user.operator not in ix.SCATTERS for user in users[node]):
+        is_long = node.operator is m.concatenate and _is_long(node, known)
+        if is_long and any(user.operator not in ix.SCATTERS for user in users[node]):
             stored.add(node)
+
+
+def _is_long(node: Node, known: set[Node]) -> bool:
+    """Whether a choice among the parts of a concatenation is long: of many, or of some that are."""
+    is_near = this_machine().stays_near(node.spec.nbytes)
+    return len(node.operands) > MOST_PARTS or (is_near and _costs_more(node, EFFORT_TO_REPEAT, known))
 
 
 def _worth_repeating(node: Node, places: int, in_loop: bool) -> int:
@@ -209,12 +215,21 @@ def worth_storing(roots: list[Root], stored: set[Node]) -> set[Node]:
 def _recomputed_too_often(node: Node, users: list[Root], stored: set[Node]) -> bool:
     if node in stored or len(users) < 2 or node.spec.ndim == 0:
         return False
-    outer = {id(root.path[0]) if root.path else id(root) for root in users}
-    if len(outer) == 1:
+    if _in_one_nest(users):
         return node.operator.cost >= EXPENSIVE
-    return _costs_more(node, this_machine().multiplications_to_keep(node.spec.nbytes), stored)
+    worth = this_machine().multiplications_to_keep(node.spec.nbytes)
+    return _costs_more(node, worth / (len(users) - 1), stored)
+
+
+def _in_one_nest(users: list[Root]) -> bool:
+    """Whether one loop has them all, not counting loops over steps: a step runs whatever is in it."""
+    steps = set.intersection(*(set(root.steps) for root in users))
+    inside = ([loop for loop in root.path if loop not in steps] for root in users)
+    return len({id(loops[0] if loops else root) for loops, root in zip(inside, users)}) == 1
 
 
 def _computed_nodes(root: Root) -> set[Node]:
+    """The values of which it computes an element, by an operator or as that of one of several parts."""
     expressions = () if root.value is None else parts(root.value)
-    return {one.node for one in expressions if isinstance(one, Compute)}
+    computed = (one for one in expressions if isinstance(one, Compute | Select))
+    return {one.node for one in computed if isinstance(one, Compute) or one.node.operator is m.concatenate}

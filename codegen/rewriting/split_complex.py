@@ -29,6 +29,7 @@ from pullback.tracer.ops.control import (
     variables_of,
 )
 from pullback.tracer.ops.creation import iota
+from pullback.tracer.ops.linalg import symmetric
 from pullback.tracer.ops.reduction import amax, sum_
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec, broadcast_shapes, real_dtype
@@ -534,6 +535,9 @@ RULES: dict[str, Rule] = {
     "isnan": _either(e.isnan, e.logical_or), "isinf": _either(e.isinf, e.logical_or),
     "isfinite": _either(e.isfinite, e.logical_and),
     "where": lambda node, condition, a, b: _chosen(_real(condition), _pair(a), _pair(b)),
+    "symmetric": lambda node, a: Pair(
+        *(None if part is None else symmetric(part, sign=sign) for part, sign in zip(_pair(a), (1.0, -1.0)))
+    ),
     "contract": _contracted, "solve": _of(solution_by_calls),
     "triangular_solve": lambda node, a, b: triangular_solution_by_call(
         _pair(a), _pair(b), **node.attributes

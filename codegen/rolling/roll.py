@@ -100,9 +100,11 @@ def _roll_once(
     if not chosen:
         return None
     count, loops = len(sequence), []
-    for one in sorted(chosen, key=lambda one: one.start):
-        start = one.start + len(sequence) - count
-        loop = _with_last_step(replace(one, stretch=replace(one.stretch, start=start)), sequence)
+    in_order = sorted(chosen, key=lambda one: one.start)
+    for one, end in zip(in_order, [*(later.start for later in in_order[1:]), count]):
+        shift = len(sequence) - count
+        stretch = replace(one.stretch, start=one.start + shift)
+        loop = _with_last_step(replace(one, stretch=stretch), sequence, end + shift)
         loops.append(loop)
         notes[f"rolled: {_described(loop.stretch, sequence)}"] += 1
     place = {node: index for index, node in enumerate(sequence)}
@@ -148,10 +150,11 @@ def _described(stretch: Stretch, sequence: Sequence[Node]) -> str:
 # --- the last step ------------------------------------------------------------------------------------------
 
 
-def _with_last_step(loop: StepsOfLoop, sequence: list[Node]) -> StepsOfLoop:
+def _with_last_step(loop: StepsOfLoop, sequence: list[Node], end: int) -> StepsOfLoop:
     """The loop, with the step after its last one made whole, if that lacks only what nobody reads.
 
     What the last step computes for a next one was never in the graph, so it does not look like the others.
+    What lies from `end` on belongs to another loop.
     """
     if loop.ragged:
         return loop
@@ -162,7 +165,7 @@ def _with_last_step(loop: StepsOfLoop, sequence: list[Node]) -> StepsOfLoop:
         expected = _expected(loop, offset, made, sequence)
         if expected is None:
             return loop
-        node = sequence[index] if index < len(sequence) else None
+        node = sequence[index] if index < end else None
         if node is not None and _is_alike(node, expected):
             made.append(node)
             found += 1

@@ -274,9 +274,8 @@ class _MadeLoop:
 
     def _rows_from_outside(self, operand: Row, where: Any) -> Node:
         first = operand.nodes[0]
-        if first.is_constant:
-            advance = advance_of_constants(operand.nodes)
-            assert advance is not None, "checked before"
+        advance = advance_of_constants(operand.nodes)
+        if advance is not None:
             return self._advancing(first, advance, where)
         key = ("rows", tuple(map(id, operand.nodes)))
         if key not in self.stacked:

@@ -67,8 +67,10 @@ def _every(base: Node, like: Node, dim: int, start: int, advance: int, count: in
 
 
 def advance_of_constants(nodes: Sequence[Node]) -> bool | int | float | None:
-    """By how much numbers advance; None if not by a constant."""
+    """By how much numbers advance; None if not by a constant, and of what are no numbers."""
     first = nodes[0]
+    if not all(node.is_constant for node in nodes):
+        return None
     values = np.array([node.attributes["value"] for node in nodes], first.dtype)
     positions = np.arange(len(nodes), dtype=first.dtype)
     if first.dtype.kind not in "if" or len(nodes) < 2:
@@ -93,7 +95,7 @@ def can_stack(nodes: Sequence[Node]) -> bool:
 
 def is_copied(nodes: Sequence[Node]) -> bool:
     """Whether a stack of values must be made, since they are no rows of one array."""
-    return not nodes[0].is_constant and _slices_behind(nodes) is None
+    return advance_of_constants(nodes) is None and _slices_behind(nodes) is None
 
 
 def rows_of_nodes(nodes: Sequence[Node], value: Callable[[Node], Node]) -> Node:

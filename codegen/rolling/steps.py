@@ -21,7 +21,7 @@ from pullback.tracer.ops.control import loop_result
 from ..rewriting.slices import part_of
 from .periods import CannotRoll, Stretch, is_part, weight
 from .ragged import Extent, extents_of, only_ones_differ, supports
-from .rows import advance_of, advance_of_constants, advances_evenly, can_stack, is_copied
+from .rows import advance_of, advances_evenly, can_stack, is_copied
 
 FEWEST_STEPS = 8
 """From which a stretch becomes a loop: fewer are compiled as soon written out, and fuse further."""
@@ -35,7 +35,7 @@ FEWEST_NODES_SAVED = 48
 """Operations that a loop must spare the later passes and the compiler."""
 FEWEST_ELEMENTWISE = 400
 """The same for loops whose steps are elementwise: unrolled, an element passes all of them in a register."""
-FEWEST_NODES_FOR_COPY = 16
+FEWEST_NODES_FOR_COPY = 4
 """In a step, for each array that the step takes and that must be copied into a stack first."""
 MOST_PEELED = 3
 """Steps at the ends of a stretch that are left out, one after another, in search of those that are alike."""
@@ -321,10 +321,11 @@ def _operand(nodes: Sequence[Node], offset: int, stretch: Stretch, place: dict[N
     if all(node.is_constant for node in nodes):
         if any(node.spec != first.spec for node in nodes):
             raise CannotRoll(f"{_name(first)} changes its shape from step to step")
-        same = all(same_constant(node, first) for node in nodes)
-        if not same and advance_of_constants(nodes) is None:
+        if all(same_constant(node, first) for node in nodes):
+            return Fixed(first)
+        if not can_stack(nodes):
             raise CannotRoll("a number in it does not advance by a constant")
-        return Fixed(first) if same else Row(tuple(nodes))
+        return Row(tuple(nodes))
     start, period = stretch.start, stretch.period
     places = [place.get(node, -1) for node in nodes]
     if all(found < start for found in places):

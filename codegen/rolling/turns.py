@@ -13,13 +13,15 @@ number of turns is traced once. What is traced is rolled as well, if the turns a
 program that is there, this runs from then on for one more number of turns (`Guard.counts`), and nothing is
 compiled.
 
-Loops are found from the last to the first: the question at which one ends is where its turns begin.
+Loops are found from the last to the first: the question at which one ends is where its turns begin. Those in
+the turns of another one go first, all runs of one as one loop; so the turns around them are alike whatever
+number of turns they took.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -82,7 +84,38 @@ class RolledTurns:
 
     outputs: tuple[Node, ...]
     guards: tuple[Guard, ...]
+    numbers: tuple[int, ...]
+    """Of each guard its number in the trace; of that of a loop the number of the first question in it."""
     notes: tuple[str, ...] = ()
+
+    def place(self, number: int) -> int:
+        """Where a guard is now."""
+        return bisect_left(self.numbers, number)
+
+    def guard(self, number: int) -> Guard:
+        return self.guards[self.place(number)]
+
+    def state(self, number: int) -> list[Node]:
+        """The traced values that Python held at a question."""
+        standpoint = self.guard(number).standpoint
+        assert standpoint is not None
+        return [node for _, node in standpoint.variables]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a `while` loop, by the numbers of the questions at which its turns begin."""
+
+    heads: tuple[int, ...]
+    """The last is that at which the loop ends."""
+    outer: int | None = None
+    """Where the loop ends in one of whose turns it runs, if that may be rolled."""
+    since: int = -1
+    """Where that turn begins."""
+
+    @property
+    def end(self) -> int:
+        return self.heads[-1]
 
 
 Capture = Callable[[np.ndarray], Node]
@@ -91,49 +124,117 @@ Capture = Callable[[np.ndarray], Node]
 def roll_turns(
     outputs: Sequence[Node], guards: Sequence[Guard], equal: Mapping[Node, Node], capture: Capture
 ) -> RolledTurns:
-    """Roll the `while` loops of a trace.
+    """Roll the `while` loops of a trace, inner ones first.
 
     Args:
         equal: of inputs the ones that always have the same value.
         capture: makes an array that may change later an input.
     """
-    refused: dict[int, str] = {}
-    while len(refused) < MOST_REFUSED:
-        done = RolledTurns(tuple(outputs), tuple(guards))
-        loops = _loops(guards, refused)
-        for heads in loops:
-            shift = len(guards) - len(done.guards)
-            try:
-                done = _Rolled(done, [head - shift for head in heads], equal, capture).result
-            except CannotRollTurns as reason:
-                place = guards[heads[-1]].origin.place
-                refused[heads[-1]] = f"not rolled: the turns at {place}, because {reason}"
-                break
+    given = RolledTurns(tuple(outputs), tuple(guards), tuple(range(len(guards))))
+    refused = Refused()
+    done, waiting = given, set[int | None]()
+    while refused.attempts < MOST_REFUSED:
+        runs = _next_runs(done, refused)
+        if not runs and not waiting:
+            return done if done is not given else replace(done, notes=refused.notes)
+        try:
+            if not runs:
+                raise CannotRollTurns("what Python holds after the loops in it differs")
+            done = _Rolled(done, runs, equal, capture).result
+            waiting = (waiting | {one.outer for one in runs}) - {None, *(one.end for one in runs)}
+        except CannotRollTurns as reason:
+            refused.enter(runs or [Run((end,)) for end in waiting if end is not None], guards, str(reason))
+            if waiting:  # for a loop that is none, without which a wrong path may run those in it
+                done, waiting = given, set()
+    return replace(given, notes=refused.notes)
+
+
+@dataclass
+class Refused:
+    """What stays as it was traced."""
+
+    ends: dict[int, str] = field(default_factory=dict)
+    """Where loops end that cannot be rolled, and why."""
+    alone: set[int] = field(default_factory=set)
+    """Where runs end that are not like other runs of their loop."""
+    late: set[int] = field(default_factory=set)
+    """Where runs end whose first turn is not like the others."""
+    attempts: int = 0
+
+    def enter(self, runs: Sequence[Run], guards: Sequence[Guard], reason: str) -> None:
+        self.attempts += 1
+        if len(runs) > 1:
+            self.alone.update(one.end for one in runs)
+        elif len(runs[0].heads) > 2 and runs[0].end not in self.late:
+            self.late.add(runs[0].end)
         else:
-            return done if loops else replace(done, notes=tuple(refused.values()))
-    return RolledTurns(tuple(outputs), tuple(guards), tuple(refused.values()))
+            place = guards[runs[0].end].origin.place
+            self.ends[runs[0].end] = f"not rolled: the turns at {place}, because {reason}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(self.ends.values())
 
 
-def _loops(guards: Sequence[Guard], refused: Container[int]) -> list[list[int]]:
-    """Of each loop the positions of the questions at which turns begin, then of that at which it ends."""
+def _next_runs(trace: RolledTurns, refused: Refused) -> list[Run]:
+    """The runs of a loop that has no others in it; none if there are no more loops.
+
+    Those that took no turn are among them, where a loop around may take as many turns as it likes.
+    """
+    runs = list(_runs(trace, range(len(trace.guards)), refused))
+    if not runs:
+        return []
+    chosen, outer = runs[0], {one.outer for one in runs}
+    first = trace.guard(chosen.heads[0])
+    if chosen.end in refused.alone or not _is_same_state(first, trace.guard(chosen.end)):
+        return [chosen]
+    taken = {number for one in runs for number in one.heads}
+    idle = [
+        Run((number,), around.end, around.heads[bisect_left(around.heads, number) - 1])
+        for number, guard in zip(trace.numbers, trace.guards)
+        if number not in taken and guard.answer.tobytes() != first.answer.tobytes()
+        for around in [one for one in runs if one.heads[0] < number < one.end][:1]
+    ]
+    found = (one for one in (*runs, *idle) if one.end not in outer and one.end not in refused.alone)
+    alike = (one for one in found if _is_same_loop(first, trace.guard(one.heads[0])))
+    return sorted(alike, key=lambda one: one.end)
+
+
+def _runs(
+    trace: RolledTurns, window: range, refused: Refused, outer: int | None = None, since: int = -1
+) -> Iterator[Run]:
+    """The runs of loops among some guards, those in the turns of others before these."""
+    for heads in _loops(trace, window, refused, is_inner=outer is not None):
+        run = Run(tuple(trace.numbers[head] for head in heads), outer, since)
+        for head, following in pairwise(heads):
+            yield from _runs(trace, range(head + 1, following), refused, run.end, trace.numbers[head])
+        yield run
+
+
+def _loops(trace: RolledTurns, window: range, refused: Refused, is_inner: bool) -> list[list[int]]:
+    """Of each loop where the questions are at which turns begin, then that at which it ends."""
+    guards = trace.guards
     places: dict[Any, list[int]] = {}
-    for position, guard in enumerate(guards):
-        if guard.standpoint is not None:
-            places.setdefault(guard.standpoint.place, []).append(position)
+    for position in window:
+        standpoint = guards[position].standpoint
+        if standpoint is not None:
+            places.setdefault(standpoint.place, []).append(position)
     found: list[list[int]] = []
-    stop = len(guards)
-    while stop:
+    stop = window.stop
+    while stop > window.start:
         stop -= 1
-        standpoint = guards[stop].standpoint
+        standpoint, number = guards[stop].standpoint, trace.numbers[stop]
         if standpoint is None:
             continue
         before = places[standpoint.place]
         del before[bisect_left(before, stop) :]
-        if stop in refused:
+        if number in refused.ends:
             continue
         heads = _heads(guards, before, stop, _is_same_state)
-        if len(heads) == 1:
+        if len(heads) == 1 and not is_inner:
             heads = _heads(guards, before, stop, _has_same_variables)
+        if number in refused.late:
+            heads = heads[1:]
         if len(heads) > 1:
             found.insert(0, heads)
             stop = heads[0]
@@ -154,10 +255,20 @@ def _heads(
 
 
 def _is_same_state(one: Guard, other: Guard) -> bool:
-    """Whether Python held the same variables, but for values, at two questions of one place."""
+    """Whether Python held the same, but for values, at two questions of one place, the first of a turn."""
     mine, theirs = one.standpoint, other.standpoint
     assert mine is not None and theirs is not None
-    return theirs.rest is not None and mine.rest == theirs.rest and _has_same_variables(one, other)
+    is_same = theirs.held is not None and mine.held == theirs.held and _has_same_variables(one, other)
+    return is_same and mine.stays[bool(one.answer)]
+
+
+def _is_same_loop(one: Guard, other: Guard) -> bool:
+    """Whether Python does the same from two questions on, as long as it runs the function that asks."""
+    mine, theirs = one.standpoint, other.standpoint
+    if mine is None or theirs is None or mine.held is None or theirs.held is None:
+        return False
+    is_same = mine.code == theirs.code and mine.held[0] == theirs.held[0]
+    return is_same and _has_same_variables(one, other)
 
 
 def _has_same_variables(one: Guard, other: Guard) -> bool:
@@ -183,27 +294,27 @@ class _Rolled:
     """One loop of a trace, rolled.
 
     Args:
-        heads: the positions of the questions at which turns begin, then that at which the loop ends.
+        runs: where its turns begin, and where they end.
     """
 
     def __init__(
-        self, trace: RolledTurns, heads: Sequence[int], equal: Mapping[Node, Node], capture: Capture
+        self, trace: RolledTurns, runs: Sequence[Run], equal: Mapping[Node, Node], capture: Capture
     ) -> None:
         self.trace = trace
-        self.heads = heads
-        self.first, self.end = trace.guards[heads[0]], trace.guards[heads[-1]]
-        self.counts = None if _is_same_state(self.first, self.end) else np.zeros(LARGEST_COUNT, np.bool_)
+        self.runs = runs
+        turns = [(run, head, following) for run in runs for head, following in pairwise(run.heads)]
+        run, head, _ = turns[0]
+        self.first = trace.guard(head)
+        is_any = _is_same_state(self.first, trace.guard(run.end))
+        self.counts = None if is_any else np.zeros(LARGEST_COUNT, np.bool_)
         self.capture = capture
         self.shared = SharedNodes()
         asked = [guard.node for guard in trace.guards]
-        states = [node for head in heads for node in self._state(head)]
+        states = [node for run in runs for head in run.heads for node in trace.state(head)]
         self.same = self.shared.merge((*trace.outputs, *asked, *states), equal)
         """Of each node of the trace the one that stands for all that compute the same."""
-        self._find_carried()
-        self.outside: dict[Node, Node] = {}
-        """What turns read of what was there before the loop, by what stands for it."""
+        self._find_places()
         self.root = _Way()
-        turns = list(pairwise(heads))
         for turn in reversed(turns):
             self._enter(*turn)
         for turn in turns:
@@ -216,36 +327,60 @@ class _Rolled:
             self.counts[len(turns)] = True
         self.result = self._made()
 
-    def _state(self, head: int) -> tuple[Node, ...]:
-        standpoint = self.trace.guards[head].standpoint
-        assert standpoint is not None
-        return tuple(node for _, node in standpoint.variables)
+    def _find_places(self) -> None:
+        """Find what turns change of the variables, and what differs between runs.
 
-    def _carried_at(self, head: int) -> list[Node]:
-        state = self._state(head)
-        return [state[slot] for slot in self.carried]
+        Variables that are always the same value are one.
+        """
+        states = [[[*map(self.same.get, self.trace.state(head))] for head in run.heads] for run in self.runs]
+        columns = [tuple(zip(*run)) for run in states]
+        first = self.trace.guard(self.runs[0].heads[0]).standpoint
+        assert first is not None
+        found: dict[Any, int] = {}
+        self.carried: list[int] = []
+        """Of the variables that turns change the first that has the value."""
+        self.inputs: list[Node] = []
+        """What stands for them."""
+        self.places: list[Node | None] = []
+        """For each variable what stands for it; None for what is the same in all runs."""
+        for slot, ((name, node), *values) in enumerate(zip(first.variables, *columns)):
+            changes = any(len(set(column)) > 1 for column in values)
+            same = found.setdefault(tuple(values), slot)
+            if same < slot:
+                self.places.append(self.places[same])
+            elif changes or len({column[0] for column in values}) > 1:
+                self.places.append(make_input(node.spec, name))
+            else:
+                self.places.append(None)
+            if changes and same == slot:
+                self.carried.append(slot)
+                self.inputs.append(self.places[slot])  # type: ignore[arg-type]
+        self.outside: list[dict[Node, Node]] = [{} for _ in self.runs]
+        """Of each run what turns read of what was there before it, by what stands for it."""
+        for run, outside in zip(self.runs, self.outside):
+            for place, node in zip(self.places, self.trace.state(run.heads[0])):
+                if place not in self.inputs:
+                    outside[self.same[node] if place is None else place] = node
 
-    def _find_carried(self) -> None:
-        """The variables that turns change."""
-        states = [[self.same[node] for node in self._state(head)] for head in self.heads]
-        self.carried = [slot for slot, nodes in enumerate(zip(*states)) if len(set(nodes)) > 1]
-        assert self.first.standpoint is not None
-        names = [name for name, _ in self.first.standpoint.variables]
-        nodes = self._carried_at(self.heads[0])
-        self.inputs = [make_input(node.spec, names[slot]) for slot, node in zip(self.carried, nodes)]
+    @property
+    def before(self) -> set[Node]:
+        """All that stands for what was there before the runs."""
+        return set[Node]().union(*self.outside)
 
     # --- turns as functions of what is carried --------------------------------------------------------------
 
-    def _enter(self, head: int, following: int) -> None:
+    def _enter(self, run: Run, head: int, following: int) -> None:
         """Enter the way that a turn takes, unless it is known."""
-        questions = self.trace.guards[head + 1 : following]
-        found = self._expressed(head, [*(one.node for one in questions), *self._left_by(following)])
+        questions = self._questions(head, following)
+        found = self._expressed(run, head, [*(one.node for one in questions), *self._left_by(following)])
         if found is None:
             return
         way = self.root
         for guard, node in zip(questions, found):
             if guard.node.spec.shape or guard.node.spec.is_float:
                 raise CannotRollTurns(f"a number is asked for ({guard.origin.place})")
+            if guard.counts is not None:
+                raise CannotRollTurns(f"numbers of turns in it are not known ({guard.origin.place})")
             if way.after or way.question not in (None, node):
                 raise CannotRollTurns("a turn asks for other things after the same answers")
             way.question, way.origin = node, guard.origin
@@ -254,23 +389,30 @@ class _Rolled:
             raise CannotRollTurns("a turn ends where another one asks")
         way.after = way.after or found[len(questions) :]
 
+    def _questions(self, head: int, following: int) -> Sequence[Guard]:
+        """What is asked within a turn."""
+        return self.trace.guards[self.trace.place(head) + 1 : self.trace.place(following)]
+
     def _left_by(self, following: int) -> list[Node]:
         """What a turn leaves to the next one: its question, and what is carried."""
-        return [self.trace.guards[following].node, *self._carried_at(following)]
+        return [self.trace.guard(following).node, *self._carried_at(self.trace, following)]
 
-    def _expressed(self, head: int, wanted: Sequence[Node]) -> tuple[Node, ...] | None:
+    def _carried_at(self, trace: RolledTurns, head: int) -> list[Node]:
+        state = trace.state(head)
+        return [state[slot] for slot in self.carried]
+
+    def _expressed(self, run: Run, head: int, wanted: Sequence[Node]) -> tuple[Node, ...] | None:
         """What a turn computes, of inputs for what is carried, and of what was there before the loop.
 
         None where a carried value is another one as well, so that nothing tells which of them is read.
         """
-        carried = self._carried_at(head)
-        fixed = (node for slot, node in enumerate(self._state(head)) if slot not in self.carried)
-        new = {node: self.same[node] for node in fixed}
-        if len({*carried, *new}) < len(carried) + len(new) or any(node.is_input for node in carried):
-            return None
-        self.outside.update((same, node) for node, same in new.items())
-        new.update(zip(carried, self.inputs))
-        start, before = self.trace.guards[head].serial, self.first.serial
+        new: dict[Node, Node] = {}
+        for place, node in zip(self.places, self.trace.state(head)):
+            stands = self.same[node] if place is None else place
+            if new.setdefault(node, stands) is not stands or (node.is_input and place is not None):
+                return None
+        outside = self.outside[self.runs.index(run)]
+        start, before = (self.trace.guard(number).serial for number in (head, run.heads[0]))
         inside: set[Node] = set()
         pending = list(wanted)
         while pending:
@@ -279,7 +421,7 @@ class _Rolled:
                 continue
             if node.is_input or node.is_constant or node.serial < before:
                 new[node] = self.same[node]
-                self.outside[new[node]] = node
+                outside[new[node]] = node
             elif node.serial < start:
                 raise CannotRollTurns("a turn reads what no variable holds at its start")
             elif node.operator in DERIVATIVES or node.dtype.kind == "c":
@@ -291,25 +433,26 @@ class _Rolled:
             new[node] = self.shared.made(node, tuple(new[operand] for operand in node.operands))
         return tuple(new[node] for node in wanted)
 
-    def _require_known(self, head: int, following: int) -> None:
+    def _require_known(self, run: Run, head: int, following: int) -> None:
         """Raise CannotRollTurns unless the way of this turn, begun with its values, computes what it did."""
-        way, values = self.root, (self.same[node] for node in self._carried_at(head))
-        computed = dict(zip(self.inputs, values))
+        way, values = self.root, (self.same[node] for node in self.trace.state(head))
+        computed = {place: value for place, value in zip(self.places, values) if place is not None}
+        before = self.before
         pairs = []
-        for guard in self.trace.guards[head + 1 : following]:
+        for guard in self._questions(head, following):
             if way.question is None or guard.answer.tobytes() not in way.answers:
                 raise CannotRollTurns("a turn takes a way that it takes with values from outside alone")
             pairs.append((way.question, guard.node))
             way = way.answers[guard.answer.tobytes()][1]
         for node, traced in (*pairs, *zip(way.after, self._left_by(following))):
-            if self._begun_with(node, computed) is not self.same[traced]:
+            if self._begun_with(node, computed, before) is not self.same[traced]:
                 raise CannotRollTurns("its turns are not alike")
         if not way.after:
             raise CannotRollTurns("a turn takes a way that it takes with values from outside alone")
 
-    def _begun_with(self, wanted: Node, computed: dict[Node, Node]) -> Node:
+    def _begun_with(self, wanted: Node, computed: dict[Node, Node], before: AbstractSet[Node]) -> Node:
         """The value of a turn, given those of its inputs; what is found on the way is entered."""
-        for node in toposort((wanted,), known={*computed, *self.outside}):
+        for node in toposort((wanted,), known={*computed, *before}):
             operands = tuple(computed.get(operand, operand) for operand in node.operands)
             computed[node] = self.shared.made(node, operands)
         return computed.get(wanted, wanted)
@@ -317,28 +460,43 @@ class _Rolled:
     # --- the loop -------------------------------------------------------------------------------------------
 
     def _made(self) -> RolledTurns:
-        """The trace with a loop in the place of the turns."""
-        guards, first = self.trace.guards, self.first
-        with located_at(first.origin):
+        """The trace with loops in the place of the runs."""
+        trace = self.trace
+        with located_at(self.first.origin):
             body, read = self._body()
+        common = dict(item for outside in reversed(self.outside) for item in outside.items())
+        given = [[outside.get(node, common[node]) for node in read] for outside in self.outside]
+        for number, run in enumerate(self.runs):
+            trace, new = self._replaced(trace, run, body, given[number])
+            given = [[new.get(node, node) for node in nodes] for nodes in given]
+        return replace(trace, notes=(*trace.notes, self._note()))
+
+    def _replaced(
+        self, trace: RolledTurns, run: Run, body: Graph, given: Sequence[Node]
+    ) -> tuple[RolledTurns, dict[Node, Node]]:
+        """The trace with a loop in the place of a run, and what has become of the nodes behind it."""
+        first, start = trace.guard(run.heads[0]), trace.place(run.heads[0])
+        if not all(node.is_input or node.is_constant or node.serial < first.serial for node in given):
+            raise CannotRollTurns("a turn reads what there is in other runs alone")
+        with located_at(self.first.origin):
             known, count = constant(True, TRUTH), constant(0, COUNT)
-            inits = [self._begins(), count, known, *self._carried_at(self.heads[0])]
-            outside = [self.outside[node] for node in read]
-            loop = make_loop(body, inits, [], outside, UNKNOWN_LENGTH, first.origin, goes_on=True)
+            begins = self._begins(first, trace.guards[trace.place(run.since + 1) : start])
+            inits = [begins, count, known, *self._carried_at(trace, run.heads[0])]
+            loop = make_loop(body, inits, [], given, UNKNOWN_LENGTH, self.first.origin, goes_on=True)
             results = loop.results
-        later = guards[self.heads[-1] + 1 :]
-        order = Order()
-        new = self._after(results[3:], later, order)
-        structure = loop.node.attributes["body"].structure
-        with located_at(first.origin):
             kind = self._kind(results[1], results[2])
-        known_turns = np.array(KNOWN_TURNS)
-        known_ways = Guard(kind, known_turns, "while", first.origin, turns=structure, counts=self.counts)
-        return RolledTurns(
-            tuple(new[node] for node in self.trace.outputs),
-            (*guards[: self.heads[0]], known_ways, *(_moved(one, new, order) for one in later)),
-            (*self.trace.notes, self._note()),
+        stop = trace.place(run.end) + 1
+        later, order = trace.guards[stop:], Order()
+        new = self._after(trace, run, results[3:], later, order)
+        structure, answer = loop.node.attributes["body"].structure, np.array(KNOWN_TURNS)
+        known_ways = Guard(kind, answer, "while", self.first.origin, turns=structure, counts=self.counts)
+        made = RolledTurns(
+            tuple(new[node] for node in trace.outputs),
+            (*trace.guards[:start], known_ways, *(_moved(one, new, order) for one in later)),
+            (*trace.numbers[: start + 1], *trace.numbers[stop:]),
+            trace.notes,
         )
+        return made, new
 
     def _kind(self, turns: Node, known: Node) -> Node:
         """The answer to the guard of the loop."""
@@ -357,10 +515,10 @@ class _Rolled:
         through = "" if ways == 1 else f", {ways} ways through each"
         return f"rolled: any number of turns at {self.first.origin.place}{through}"
 
-    def _begins(self) -> Node:
+    def _begins(self, first: Guard, before: Sequence[Guard]) -> Node:
         """Whether there is a first turn; where the path is a wrong one there is none."""
-        goes_on = _is(self.first.node, self.first.answer)
-        for guard in self.trace.guards[: self.heads[0]]:
+        goes_on = _is(first.node, self.first.answer)
+        for guard in before:
             if guard.node.spec.shape or guard.node.spec.is_float:
                 raise CannotRollTurns(f"a number is asked for before it ({guard.origin.place})")
             goes_on = e.logical_and(goes_on, _is(guard.node, guard.answer))
@@ -369,7 +527,7 @@ class _Rolled:
     def _body(self) -> tuple[Graph, list[Node]]:
         """A turn as a graph, and what it reads of what was there before the loop."""
         goes_on, turns, known = (make_input(spec, name) for spec, name in CONTROL)
-        computed = {*self.inputs, known, *self.outside}
+        computed = {*self.inputs, known, *self.before}
         following, is_known, *carried = self._chosen(self.root, known, computed)
         inputs = (goes_on, turns, known, *self.inputs)
         count = e.add(turns, constant(1, COUNT)).named("turns")
@@ -380,7 +538,7 @@ class _Rolled:
         is_short = e.less(count, constant(self.most_turns, COUNT))
         is_known = e.logical_and(is_known, e.logical_or(is_short, e.logical_not(following)))
         outputs = (e.logical_and(following, is_short), count, is_known, *carried)
-        return _closed("turn", inputs, outputs, {*inputs, *self.outside}, self.first.origin)
+        return _closed("turn", inputs, outputs, {*inputs, *self.before}, self.first.origin)
 
     def _chosen(self, way: _Way, known: Node, computed: set[Node]) -> list[Node]:
         """Whether there is another turn, whether all is known, and what is carried, at the end of a turn.
@@ -401,25 +559,34 @@ class _Rolled:
             return [e.logical_and(taken, values[0]), e.logical_and(taken, values[1]), *values[2:]]
         return _choice(branches, computed, way.origin)
 
-    def _after(self, results: Sequence[Node], later: Sequence[Guard], order: Order) -> dict[Node, Node]:
+    def _after(
+        self, trace: RolledTurns, run: Run, results: Sequence[Node], later: Sequence[Guard], order: Order
+    ) -> dict[Node, Node]:
         """What comes after the loop, made of its results.
 
-        Raises CannotRollTurns where outputs or guards need what no variable holds at its end.
+        Where there was no turn, what is carried is what was there before: which of them is read is found
+        out where the turns around are compared. Raises CannotRollTurns where outputs or guards need what no
+        variable holds at its end.
         """
-        state, ends = self._state(self.heads[-1]), self._carried_at(self.heads[-1])
-        new = {node: node for slot, node in enumerate(state) if slot not in self.carried}
-        for node, result in zip(ends, results):
-            if node in new or node.is_input or node.serial < self.first.serial:
-                raise CannotRollTurns("what it leaves is the value of another variable as well")
-            new[node] = result
-        wanted = (*self.trace.outputs, *(guard.node for guard in later))
+        first, end = (trace.guard(number).serial for number in (run.heads[0], run.end))
+        carried = dict(zip(self.inputs, results))
+        state = [*zip(trace.state(run.end), self.places)]
+        new = {node: node for node, place in state if place not in carried}
+        for node, place in state:
+            if place is not None and place in carried:
+                result = carried[place]
+                is_other = new.get(node, result) is not result or node.is_input or node.serial < first
+                if is_other and len(run.heads) > 1:
+                    raise CannotRollTurns("what it leaves is the value of another variable as well")
+                new[node] = result
+        wanted = (*trace.outputs, *(guard.node for guard in later))
         standpoints = [one.standpoint for one in later if one.standpoint is not None]
         for node in toposort((*wanted, *(node for one in standpoints for _, node in one.variables))):
             if node in new:
                 continue
-            if node.is_input or node.is_constant or node.serial < self.first.serial:
+            if node.is_input or node.is_constant or node.serial < first:
                 new[node] = node
-            elif node.serial > self.end.serial and all(operand in new for operand in node.operands):
+            elif node.serial > end and all(operand in new for operand in node.operands):
                 order.visit(node)
                 operands = tuple(new[operand] for operand in node.operands)
                 made = with_operands(node, operands)
@@ -435,7 +602,7 @@ def _moved(guard: Guard, new: Mapping[Node, Node], order: Order) -> Guard:
     if standpoint is not None:
         known = all(node in new for _, node in standpoint.variables)
         variables = tuple((name, new.get(node, node)) for name, node in standpoint.variables)
-        standpoint = replace(standpoint, variables=variables, rest=standpoint.rest if known else None)
+        standpoint = replace(standpoint, variables=variables, held=standpoint.held if known else None)
     serial = order.serial(guard.serial)
     return replace(guard, node=new[guard.node], serial=serial, standpoint=standpoint)
 

@@ -118,8 +118,11 @@ class Writer(LibraryWriter):
 
     def _count(self, loop: Loop) -> int:
         """The number of iterations, where that says how long the loop takes."""
-        in_parts = loop in self.shared or loop.block or loop.outer
-        return 0 if in_parts or loop.steps else loop.extent.value
+        return 0 if loop.block or loop.steps or self._is_part(loop) else loop.extent.value
+
+    def _is_part(self, loop: Loop) -> bool:
+        """Whether it runs over a part of its extent only: that of a thread, or of a block."""
+        return loop in self.shared or loop.outer is not None
 
     def _range(self, loop: Loop, scope: Scope) -> tuple[ir.Expr, ir.Expr]:
         """From where and up to where a loop runs."""
@@ -224,7 +227,7 @@ class Writer(LibraryWriter):
         variable = self._variables[loop]
         axes = {axis for root in self.tree.roots if (axis := root.axis_of(loop)) is not None}
         for stretch in stretches:
-            is_one = stretch.is_one and loop not in self.shared
+            is_one = stretch.is_one and not self._is_part(loop)
             inner = Scope(loop, scope)
             self._at_border = not stretch.is_interior
             place = stretch.start if is_one else None
@@ -237,7 +240,7 @@ class Writer(LibraryWriter):
             if not inner.statements:  # there all values are where they belong
                 continue
             first, last = self.index(stretch.start, scope), self.index(stretch.stop, scope)
-            if loop in self.shared:
+            if self._is_part(loop):
                 first = start if stretch is stretches[0] else ir.apply("max", start, first)
                 last = stop if stretch is stretches[-1] else ir.apply("min", stop, last)
             whole = self._for(loop, variable, first, last, inner)

@@ -23,7 +23,7 @@ STEP = 1e-5
 
 def check_rules(
     function: Function,
-    args: Sequence[Any],
+    args: Any,
     *,
     order: int = 2,
     batching: bool = True,
@@ -41,7 +41,8 @@ def check_rules(
 
     Args:
         function: of arrays, numbers, or nested containers of them.
-        args: the point; all that is floating must be float64 or complex128, and is differentiated.
+        args: the point, or its one array; all that is floating must be float64 or complex128, and is
+            differentiated.
         order: 1 for first derivatives only.
         batching: whether `vmap` is compared with a loop.
         compile: whether the compiled function is compared with the eager one.
@@ -55,7 +56,8 @@ def check_rules(
     Example:
         >>> check_rules(lambda x: np.sin(x) * x, (np.array([0.5, 2.0]),))
     """
-    _Checked(function, tuple(args), seed, atol, rtol).all(order, batching, compile)
+    point = tuple(args) if isinstance(args, tuple | list) else (args,)
+    _Checked(function, point, seed, atol, rtol).all(order, batching, compile)
 
 
 class _Checked:

@@ -28,6 +28,7 @@ from ..tape.bodies import BodyInput, TracedBody, trace_body
 from ..tape.ruled import apply_ruled
 from ..values.call_text import pulling, repeating
 from ..values.flatten import flatten, unflatten
+from ..values.refusals import raised_plainly
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import kind_of_value
 from .foreign_calls import call_python, outside_of_traces, sample_of
@@ -146,7 +147,7 @@ class TracedCall:
         try:
             sample = outside_of_traces(sampled, *self._samples)
         except Exception as error:
-            raise error from reason
+            raise raised_plainly(error, reason) from None
 
         def of_leaves(*values: Any) -> Sequence[Any]:
             return sample.again(*called(values))
@@ -251,7 +252,7 @@ class TracedCall:
         try:
             outside_of_traces(run, *map(sample_of, operands))
         except Exception as error:
-            raise error from reason
+            raise raised_plainly(error, reason) from None
         fixed = self._fixed(*(leaf for leaf in self._residuals if not isinstance(leaf, _Place)))
         key = ("rule", self._residual_structure, self.structure, tuple(kinds), fixed)
         label = f"{self.call.name}_rule"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dis
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from types import CodeType
+from typing import Any
 
 from .code_names import MOST_CODES
 from .write_instructions import instructions_of
@@ -29,20 +29,47 @@ class Flow:
 @lru_cache(maxsize=MOST_CODES)
 def _flows(code: CodeType) -> dict[int, Flow]:
     """The instructions of a function, by offset."""
-    instructions = instructions_of(code)
-    places = [one.offset for one in instructions]
-    handlers = list(getattr(dis.Bytecode(code), "exception_entries", ()))
     found = {}
-    for one, after in zip(instructions, [*places[1:], None]):
-        following = [entry.target for entry in handlers if entry.start <= one.offset < entry.end]
-        if one.opcode in dis.hasjrel or one.opcode in dis.hasjabs:
-            following.append(one.argval)
-        if after is not None and one.opname not in ENDS | JUMPS:
-            following.append(after)
+    for offset, one in _instructions(code).items():
         reads, writes = _variables(one)
-        behind = (_at(places, target) for target in following)
-        found[one.offset] = Flow(frozenset(reads), frozenset(writes), tuple(behind))
+        handlers = tuple(place for place, _ in _handlers(code, offset))
+        found[offset] = Flow(frozenset(reads), frozenset(writes), (*handlers, *_following(code, one)))
     return found
+
+
+@lru_cache(maxsize=MOST_CODES)
+def _instructions(code: CodeType) -> dict[int, dis.Instruction]:
+    return {one.offset: one for one in instructions_of(code)}
+
+
+@lru_cache(maxsize=MOST_CODES)
+def _places(code: CodeType) -> dict[int, int | None]:
+    """Of each instruction the one behind it."""
+    places = list(_instructions(code))
+    return dict(zip(places, [*places[1:], None]))
+
+
+def _following(code: CodeType, one: dis.Instruction) -> tuple[int, ...]:
+    """What may follow an instruction that raises nothing, where it jumps to first."""
+    following = []
+    if one.opcode in dis.hasjrel or one.opcode in dis.hasjabs:
+        following.append(_at(list(_places(code)), one.argval))
+    after = _places(code)[one.offset]
+    if after is not None and one.opname not in ENDS | JUMPS:
+        following.append(after)
+    return tuple(following)
+
+
+def _handlers(code: CodeType, offset: int) -> tuple[tuple[int, int], ...]:
+    """Where an error raised by an instruction leads, and how many values the interpreter holds there."""
+    entries = (one for one in _entries(code) if one.start <= offset < one.end)
+    places = list(_places(code))
+    return tuple((_at(places, one.target), one.depth + one.lasti + 1) for one in entries)
+
+
+@lru_cache(maxsize=MOST_CODES)
+def _entries(code: CodeType) -> tuple[Any, ...]:
+    return tuple(getattr(dis.Bytecode(code), "exception_entries", ()))
 
 
 def _at(places: list[int], target: int) -> int:
@@ -91,38 +118,135 @@ def _live_after(flow: Flow, live: dict[int, frozenset[str]]) -> frozenset[str]:
     return frozenset[str]().union(*(live[offset] for offset in flow.following))
 
 
-@lru_cache(maxsize=4096)
-def asks_at_statement(code: CodeType, instruction: int) -> bool:
-    """Whether the interpreter asks there for a truth value, and holds no other than those in variables.
+# --- questions ----------------------------------------------------------------------------------------------
 
-    Inside of a `for`, a `with` or a call it holds an iterator, a context or arguments; and what calls `bool`,
-    as `sorted` does, has a state of its own.
-    """
-    names = {one.offset: one.opname for one in instructions_of(code)}
-    asks = names.get(instruction, "").startswith(("POP_JUMP", "TO_BOOL", "UNARY_NOT"))
-    return asks and _depths(code).get(instruction) == 1
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A question for a truth value: where the interpreter goes on, and whether it comes back as it was."""
+
+    following: tuple[int, int]
+    """If the answer is no, if it is yes. Of code that stands twice, as conditions do, the first place."""
+    stays: tuple[bool, bool]
+    """Whether, until it asks here again, it leaves alone the unnamed values that it holds here: the iterators
+    of `for`, contexts of `with`, arguments of calls, and what whoever runs a generator holds."""
+
+
+@lru_cache(maxsize=4096)
+def branch_at(code: CodeType, instruction: int) -> Branch | None:
+    """The branch of an instruction; None if that asks for no truth value, as one that calls `sorted`."""
+    following = _branches(code).get(instruction)
+    if following is None:
+        return None
+    return Branch(following, (_stays(code, instruction, 0), _stays(code, instruction, 1)))
+
+
+@lru_cache(maxsize=MOST_CODES)
+def _branches(code: CodeType) -> dict[int, tuple[int, int]]:
+    """Of each instruction that asks for a truth value, where no and yes lead to."""
+    found = {}
+    for offset, one in _instructions(code).items():
+        after = _places(code)[offset]
+        if after is None or not one.opname.startswith(ASKING):
+            continue
+        jump = one if one.opname.startswith("POP_JUMP") else _instructions(code)[after]
+        no, yes = _ways(code, jump) if jump.opname.endswith(("_IF_TRUE", "_IF_FALSE")) else (after, after)
+        found[offset] = _first_like(code, no), _first_like(code, yes)
+    return found
+
+
+ASKING = ("POP_JUMP", "TO_BOOL", "UNARY_NOT")
+
+
+def _ways(code: CodeType, jump: dis.Instruction) -> tuple[int, ...]:
+    """What follows a jump where its condition does not hold, and where it does: false, or none, and true."""
+    ways = _following(code, jump)
+    return ways if jump.opname.endswith(("_IF_FALSE", "_IF_NONE")) else ways[::-1]
+
+
+@lru_cache(maxsize=4096)
+def _first_like(code: CodeType, place: int) -> int:
+    """The first place from which the interpreter does the same: the compiler writes conditions twice."""
+    return next(one for one in _instructions(code) if _is_same(code, one, place, MOST_COMPARED))
+
+
+MOST_COMPARED = 40
+"""Instructions of a condition that stands twice, one after the other."""
+
+
+def _is_same(code: CodeType, one: int, other: int, most: int) -> bool:
+    """Whether the instructions from one place are those from another, up to where both go on as one."""
+    if one == other:
+        return True
+    mine, theirs = _instructions(code)[one], _instructions(code)[other]
+    if most == 0 or any(of(code, one) != of(code, other) for of in (_handlers, _depth)):
+        return False
+    is_jump = mine.opname.startswith("POP_JUMP"), theirs.opname.startswith("POP_JUMP")
+    if all(is_jump) and mine.opname.endswith("NONE") == theirs.opname.endswith("NONE"):
+        pairs = list(zip(_ways(code, mine), _ways(code, theirs)))
+    elif (mine.opname, mine.arg, mine.argval) == (theirs.opname, theirs.arg, theirs.argval):
+        pairs = list(zip(_following(code, mine), _following(code, theirs)))
+    else:
+        return False
+    return all(_is_same(code, *pair, most - 1) for pair in pairs)
+
+
+def _stays(code: CodeType, instruction: int, answer: int) -> bool:
+    """Whether the unnamed values held at a question are left alone until it is asked again."""
+    branches, held = _branches(code), _depth(code, instruction)
+    same = {place for place, following in branches.items() if following == branches[instruction]}
+    before: dict[int, list[int]] = {}
+    pending, reached = [branches[instruction][answer]], set(same)
+    while pending:
+        place = pending.pop()
+        if place not in reached:
+            reached.add(place)
+            pending += _flows(code)[place].following
+            for following in _flows(code)[place].following:
+                before.setdefault(following, []).append(place)
+    returning: set[int] = set()
+    pending = [place for one in same for place in before.get(one, ())]
+    while pending:
+        place = pending.pop()
+        if place not in returning:
+            returning.add(place)
+            pending += before.get(place, ())
+    return held is not None and all(_leaves(code, place, held - 1) for place in returning)
+
+
+def _leaves(code: CodeType, place: int, held: int) -> bool:
+    """Whether an instruction leaves the first so many values alone that the interpreter holds."""
+    one, depth = _instructions(code)[place], _depth(code, place)
+    if depth is None or one.opname in SUSPENDING:
+        return False
+    after = [found for each in _following(code, one) if (found := _depth(code, each)) is not None]
+    return min(depth, *after, depth - (one.opname == "FOR_ITER")) >= held
+
+
+SUSPENDING = frozenset(("YIELD_VALUE", "SEND"))
+"""Instructions at which whoever runs a generator goes on."""
+
+
+def _depth(code: CodeType, place: int) -> int | None:
+    return _depths(code).get(place)
 
 
 @lru_cache(maxsize=MOST_CODES)
 def _depths(code: CodeType) -> dict[int, int]:
     """How many values the interpreter holds before each instruction that it can come to."""
-    instructions = {one.offset: one for one in instructions_of(code)}
-    places = list(instructions)
-    after = dict(pairwise(places))
     found: dict[int, int] = {}
-    pending = [(places[0], 0)]
+    pending = [(next(iter(_instructions(code))), 0)]
     while pending:
         place, depth = pending.pop()
         if place in found:
             continue
-        found[place], one = depth, instructions[place]
-        if one.opcode in dis.hasjrel or one.opcode in dis.hasjabs:
-            effect = dis.stack_effect(one.opcode, one.arg, jump=True)
-            pending.append((_at(places, one.argval), depth + effect))
-        if place in after and one.opname not in ENDS | JUMPS:
-            effect = dis.stack_effect(one.opcode, one.arg, jump=False)
-            pending.append((after[place], depth + effect))
+        found[place], one = depth, _instructions(code)[place]
+        pending += _handlers(code, place)
+        jumps = one.opcode in dis.hasjrel or one.opcode in dis.hasjabs
+        for number, following in enumerate(_following(code, one)):
+            effect = dis.stack_effect(one.opcode, one.arg, jump=jumps and number == 0)
+            pending.append((following, depth + effect))
     return found
 
 
-__all__ = ["asks_at_statement", "live_variables"]
+__all__ = ["Branch", "branch_at", "live_variables"]

@@ -33,10 +33,13 @@ NAMELESS = "<string>"
 
 
 @functools.cache
-def is_opaque(module: str | None) -> bool:
-    """Whether a module is not the user's; pullback's examples are users."""
-    if module is None or module.startswith("pullback.examples"):
-        return module is None
+def is_opaque(module: object) -> bool:
+    """Whether a module is not the user's; pullback's examples are users.
+
+    Some classes of C have a descriptor in the place of its name.
+    """
+    if not isinstance(module, str) or module.startswith("pullback.examples"):
+        return not isinstance(module, str)
     return module.partition(".")[0] in OPAQUE_PACKAGES
 
 

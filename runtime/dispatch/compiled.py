@@ -195,7 +195,8 @@ class CompiledFunction(Inspection):
         if any(one.default is one.empty and one.kind not in variadic for one in parameters):
             raise ArgumentError(
                 f"{self.name} has not been called yet, so there is no code to show. Call it before, or pass "
-                f"arguments like those of a call: {self.name}.source(...)."
+                f"arguments like those of a call: {self.name}.source(...). What grad and its kin make of it "
+                "shows its code itself: g = value_and_grad(f), and behind its calls g.source()."
             )
         return None
 

@@ -139,7 +139,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     if a.shape[-1] < 2:
         return Eigh(real_part(reshape_to(a, tuple(a.shape[:-1]))), apply(la.unit_like, a))
     name = "LinalgEighBackward0"
-    planes = apply(d.eigh, adjoint(a) if UPLO.upper() == "U" else a)
+    planes = apply(d.eigh, a, lower=UPLO.upper() == "L")
     return Eigh(real_part(_row(planes, 1, name)), _plane(planes, 0, a.shape[-1], name))
 
 
@@ -154,7 +154,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     a = square(A, "eigvalsh")
     if UPLO.upper() not in ("L", "U") or _needs_vectors(a):
         return eigh(A, UPLO).eigenvalues
-    return _last_row(apply(d.eigvalsh, adjoint(a) if UPLO.upper() == "U" else a))
+    return _last_row(apply(d.eigvalsh, a, lower=UPLO.upper() == "L"))
 
 
 class Eig(NamedTuple):
@@ -216,11 +216,16 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
         tensor([2., 1.])
     """
     a = matrices(A, "svd")
+    if a.shape[-2] >= a.shape[-1]:
+        return _svd_of_tall(a, full_matrices)
+    left, values, right = _svd_of_tall(adjoint(a), full_matrices, True)
+    return Svd(adjoint(right), values, adjoint(left))
+
+
+def _svd_of_tall(a: Tensor, full_matrices: bool, of_adjoint: bool = False) -> Svd:
+    """With the signs that LAPACK gives vectors of `a`, or of its adjoint, which is the matrix at hand."""
     rows, columns = a.shape[-2:]
     name = "LinalgSvdBackward0"
-    if rows < columns:
-        left, values, right = linalg_svd(adjoint(a), full_matrices)
-        return Svd(adjoint(right), values, adjoint(left))
     if not columns:
         whole = np.broadcast_to(np.eye(rows, dtype=array_dtype(a)), (*a.shape[:-2], rows, rows))
         left = matmul(a, adjoint(a)) + wrap(np.array(whole)) if full_matrices else a
@@ -229,11 +234,11 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
         sign = apply(e.where, apply(e.less, a, 0.0), -1.0, apply(la.unit_like, a))
         values = reshape_to(apply(e.absolute, a), tuple(a.shape[:-1]), name)
         return Svd(sign, values, apply(la.unit_like, a))
-    planes = apply(d.svd, a)
+    planes = apply(d.svd, a, adjoint=of_adjoint)
     left = _plane(planes, 0, rows, name)
     right = adjoint(_plane(planes, 2, columns, name))
     if full_matrices and rows > columns:
-        every = apply(d.whole_basis, apply(e.stop_gradient, a), by="svd")
+        every = apply(d.whole_basis, apply(e.stop_gradient, a), by="wide svd" if of_adjoint else "svd")
         left = cat([left, part(every, a.ndim - 1, columns, rows)], -1)
     return Svd(left, real_part(_row(planes, 1, name)), right)
 

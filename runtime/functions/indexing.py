@@ -293,7 +293,13 @@ def _checked(index: int, extent: int, dim: int) -> int:
 
 
 def _bound(value: Any) -> int | None:
-    return None if value is None else int(value.__index__())
+    return None if value is None else _integer(value)
+
+
+def _integer(value: Any) -> int:
+    if not hasattr(value, "__index__"):
+        fail(ArgumentError, f"slice indices must be integers or None, found {value!r}. Use int() or //.")
+    return int(value.__index__())
 
 
 def _limit(value: Any, default: int, extent: int) -> int:
@@ -301,7 +307,7 @@ def _limit(value: Any, default: int, extent: int) -> int:
     if value is None:
         return default
     given = traced_size(value)
-    place = given if isinstance(given, Dim) else int(given.__index__())
+    place = given if isinstance(given, Dim) else _integer(given)
     if place < 0:
         place = place + extent
     return 0 if place < 0 else extent if place >= extent else place

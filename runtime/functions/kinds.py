@@ -10,6 +10,7 @@ from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.spec import BOOL
 from ..tape.apply import apply
+from ..values.asked import TRUTH_OF_SEVERAL
 from ..values.tensor import Tensor
 from .assignment import fill_
 from .common import (
@@ -63,7 +64,7 @@ def is_nonzero(input: Tensor) -> bool:
     x = tensor(input, "is_nonzero")
     if x.numel() != 1:
         kind = "no values" if not x.numel() else "more than one value"
-        fail(ArgumentError, f"Boolean value of Tensor with {kind} is ambiguous")
+        fail(ArgumentError, f"Boolean value of Tensor with {kind} is ambiguous. {TRUTH_OF_SEVERAL}")
     return bool(x)
 
 

@@ -182,11 +182,7 @@ def symmetric(a: Tensor, lower: bool = True) -> Tensor:
 
     Of complex numbers the image is conjugated, and the diagonal real.
     """
-    half = tril(a, -1) if lower else triu(a, 1)
-    if a.is_complex():
-        diagonal = as_dtype(apply(e.real, triu(tril(a))), array_dtype(a))
-        return apply(e.add, apply(e.add, half, diagonal), adjoint(half))
-    return apply(e.add, tril(a) if lower else triu(a), transpose(half, -2, -1))
+    return apply(la.symmetric, a if lower else adjoint(a), sign=1.0)
 
 
 @matrix_named_either_way

@@ -22,7 +22,7 @@ from ..tape.apply import apply, copied_in_order
 from ..tensors.conversion import require_numbers
 from ..values.lost_gradients import refuse_loss
 from ..values.tensor import Tensor
-from ..values.value_kinds import NumpyTensor
+from ..values.value_kinds import NumpyTensor, as_kind
 
 
 class Count(int):
@@ -45,7 +45,7 @@ def size(self: Tensor) -> Count:
 
 def copy(self: Tensor, order: str = "C") -> Tensor:
     """A copy in memory of its own, which gradients flow through."""
-    return copied_in_order(self) if order == "C" else apply(identity, self)
+    return as_kind(copied_in_order(self) if order == "C" else apply(identity, self), type(self))
 
 
 def astype(
@@ -55,8 +55,8 @@ def astype(
     kind = np.dtype(getattr(dtype, "numpy", dtype))
     if kind != self._value.dtype:
         require_numbers(kind)
-        return apply(convert, self, dtype=kind, grad_name="ToCopyBackward0")
-    return apply(identity, self) if copy else self
+        return as_kind(apply(convert, self, dtype=kind, grad_name="ToCopyBackward0"), type(self))
+    return as_kind(apply(identity, self), type(self)) if copy else self
 
 
 def fill(self: Tensor, value: Any) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from ...tracer.dims import python_type
 from ...tracer.graph import Node
 from ...tracer.ops.elementwise import power
-from ...tracer.trace import innermost
+from ...tracer.trace import innermost, nearest
 from ..functions import PUBLIC
 from ..functions.common import as_dtype
 from ..tape.apply import apply
@@ -145,7 +145,9 @@ def _hash(self: Any) -> int:
 
 def _round(self: Any, ndigits: int | None = None) -> Any:
     """What `round(x)` and `round(x, 2)` are: an integer, and a number."""
-    return int(self) if ndigits is None else PUBLIC["round"](self, decimals=ndigits)
+    if ndigits is None:
+        return round(self._one("round()", nearest))
+    return PUBLIC["round"](self, decimals=ndigits)
 
 
 def _float_method(name: str) -> Callable[..., Any]:

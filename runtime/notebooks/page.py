@@ -11,6 +11,7 @@ import functools
 import inspect
 import itertools
 import linecache
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -74,7 +75,7 @@ def page(name: str, programs: Sequence[Program], origin: Origin | None = None, n
     marks = {place: f"pb-o{number}" for number, place in enumerate(places)}
     first = [(origin.filename, origin.line)] if origin is not None and origin.line else []
     return environment().get_template("page.html.j2").render(
-        identity=f"pb-{next(_numbers)}",
+        identity=f"pb-{next(_numbers)}-{_digest(programs)}",
         name=name,
         note=note,
         marks=list(marks.values()),
@@ -84,6 +85,11 @@ def page(name: str, programs: Sequence[Program], origin: Origin | None = None, n
             for program, lines in zip(programs, located)
         ],
     )  # fmt: skip
+
+
+def _digest(programs: Sequence[Program]) -> str:
+    """What tells a page from those of the same number that a notebook has of former sessions."""
+    return f"{zlib.crc32(''.join(one.source for one in programs).encode()):08x}"
 
 
 def place_of(function: Any) -> Origin:

@@ -26,10 +26,18 @@ QRResult = type(np.linalg.qr(np.eye(1)))
 @implements(np.linalg.eigh)
 def eigh(a: Any, UPLO: str = "L") -> Any:
     """Eigenvalues and eigenvectors of what one triangle says."""
-    UPLO = UPLO.upper()
-    if UPLO not in ("L", "U"):
+    return EighResult(*decompositions.eigh(_of_triangle(a, UPLO), UPLO))  # type: ignore[arg-type]
+
+
+@implements(np.linalg.eigvalsh)
+def eigvalsh(a: Any, UPLO: str = "L") -> Tensor:
+    return decompositions.eigvalsh(_of_triangle(a, UPLO), UPLO)
+
+
+def _of_triangle(a: Any, UPLO: str) -> Tensor:
+    if UPLO.upper() not in ("L", "U"):
         fail(ArgumentError, f"numpy.linalg.eigh: UPLO argument must be 'L' or 'U', found {UPLO!r}.")
-    return EighResult(*decompositions.eigh(symmetric(averaged(a), UPLO == "L")))  # type: ignore[arg-type]
+    return symmetric(averaged(a), UPLO.upper() == "L")
 
 
 @implements(np.linalg.eig)
@@ -47,7 +55,6 @@ def eigenvalues(a: Any) -> Tensor:
     return found
 
 
-implements(np.linalg.eigvalsh)(lambda a, UPLO="L": eigh(a, UPLO)[0])
 implements(np.linalg.svdvals)(lambda x, /: decompositions.svdvals(averaged(x)))
 
 

@@ -316,6 +316,10 @@ def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], dtype: np.dtype | None) -> tu
 # --- out ----------------------------------------------------------------------------------------------
 
 
+def _kept_of(result: Tensor) -> str:
+    return "a value of a trace" if is_traced(result) else "the gradient of the result"
+
+
 def written(result: Any, out: Any, function: str) -> Any:
     """`out` with the result in it: a Tensor in place, an ndarray if no gradient would be lost."""
     if out is None:
@@ -327,8 +331,8 @@ def written(result: Any, out: Any, function: str) -> Any:
     if is_traced(result) or result.requires_grad:
         fail(
             ArgumentError,
-            f"numpy.{function}: out is an ndarray, which cannot hold the gradient of the result. Leave out "
-            "away, or pass a Tensor.",
+            f"numpy.{function}: `out` is an ndarray, which cannot hold {_kept_of(result)}. Call it without "
+            "`out`, or with a Tensor for it; what a library computes of constants, compute before.",
         )
     np.copyto(out, result._value, casting="same_kind")
     return out

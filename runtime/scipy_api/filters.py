@@ -34,6 +34,10 @@ def _arrays(*values: Any) -> list[Tensor]:
     return [averaged(one) for one in promoted(values, as_arrays=True)]
 
 
+def _is_one(coefficients: Any) -> bool:
+    return _arrays(coefficients)[0].numel() == 1
+
+
 def _last(x: Any, axis: int, function: str) -> Tensor:
     """x with the axis as its last dimension."""
     found = tensor_of(x)
@@ -149,7 +153,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     rows = _last(values, axis, "lfilter")
     order = top.shape[0] - 1
     start = _state(state[0], axis, (*rows.shape[:-1], order)) if state else None
-    y, after = _filtered(top, bottom, rows, start, np.size(a) == 1)
+    y, after = _filtered(top, bottom, rows, start, _is_one(a))
     return (_back(y, axis), _back(after, axis)) if state else _back(y, axis)
 
 
@@ -264,7 +268,7 @@ def filtfilt(
             f"scipy.signal.filtfilt: method={method!r} is not supported on a Tensor. Use method='pad'.",
         )
     top, bottom, values = _coefficients("filtfilt", b, a, x)
-    state, is_finite = lfilter_zi(top, bottom), np.size(a) == 1
+    state, is_finite = lfilter_zi(top, bottom), _is_one(a)
     edge = 3 * top.shape[0] if padlen is None else int(padlen)
     return _both_ways(
         "filtfilt", values, axis, padtype, edge,

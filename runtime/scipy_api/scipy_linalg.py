@@ -286,7 +286,7 @@ def eigh(
     a v = w b v, for a positive definite b."""
     _refuse("eigh", subset_by_value=subset_by_value, type=None if type == 1 else type)
     if b is None:
-        values, vectors = decompositions.eigh(linalg.symmetric(averaged(a), lower))
+        values, vectors = decompositions.eigh(linalg.symmetric(averaged(a), lower), "L" if lower else "U")
     else:
         x, metric = _together("eigh", a, b)
         factor = linalg.cholesky(linalg.symmetric(metric, lower))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.trace import is_tracing
 from ..functions.common import fail
 from ..functions.comparison import where
 from ..functions.control_flow import fori_loop, scan, while_loop
@@ -23,7 +24,7 @@ from ..functions.structures import structured
 from ..tape.apply import of_kind, standing_for
 from ..tensors.creation import arange
 from ..values.modes import is_recording, no_grad
-from ..values.tensor import Tensor
+from ..values.tensor import Tensor, make
 from ..values.value_kinds import Auxiliary, NumpyScalar, plain
 from .requirements import Failure, require
 from .unknowns import floating_dtype, vector_of_values
@@ -163,6 +164,8 @@ DIVERGES = Failure(
 def _adaptive(
     func: Function, first: Tensor, last: Tensor, epsabs: float, epsrel: float, limit: int
 ) -> tuple[Tensor, Tensor]:
+    if not is_tracing():
+        return _of_known_limits(func, first, last, epsabs, epsrel, limit)
     start, end = stop_gradient(first), stop_gradient(last)
     with no_grad():
         lefts, rights, values, errors, count = _intervals(func, start, end, epsabs, epsrel, limit)
@@ -171,9 +174,10 @@ def _adaptive(
     one = require(error * 0.0 + 1.0, holds, DIVERGES, count, error, values.sum())
     if not is_recording():  # as inside of an outer integral's search for intervals
         return values.sum() * one, error
-    whole = where(end != start, end - start, 1.0)
+    is_point = end == start
+    whole = where(is_point, 1.0, end - start)
     place = (lefts - start) / whole
-    width = (rights - lefts) / whole
+    width = where(is_point, 1.0, (rights - lefts) / whole)
     way = last - first
 
     def add(i: Any, total: Tensor) -> Tensor:
@@ -225,6 +229,57 @@ def _intervals(
     state = (none + start, none + end, none, none, places[0])
     found: tuple[Tensor, ...] = while_loop(goes_on, step, state)
     return found
+
+
+def _of_known_limits(
+    func: Function, first: Tensor, last: Tensor, epsabs: float, epsrel: float, limit: int
+) -> tuple[Tensor, Tensor]:
+    """The same where values are known: the tape keeps what the search evaluates, of halved intervals too.
+
+    Intervals are shares of the way between the limits.
+    """
+    dtype = first.payload.dtype
+    nodes, weights, without = (one.astype(dtype) for one in (NODES, KRONROD, KRONROD - GAUSS))
+    start, way = first.payload[()], last.payload[()] - first.payload[()]
+    moves = is_recording() and (first.requires_grad or last.requires_grad)
+    moved = last - first
+
+    def measured(left: float, right: float) -> tuple[Any, ...]:
+        half = 0.5 * (right - left)
+        shares = 0.5 * (left + right) + half * nodes
+        points = [
+            first + share * moved if moves else make(np.asarray(start + share * way, dtype), Auxiliary)
+            for share in shares.tolist()
+        ]
+        heights = [func(one) for one in points]
+        known = np.array([one.payload for one in heights])
+        return left, right, *_of_heights(known, half * way, weights, without), heights
+
+    found = [measured(0.0, 1.0)]
+    while True:
+        _, _, values, errors, _ = zip(*found)
+        value, error = sum(values), sum(errors)
+        if not error > max(epsabs, epsrel * abs(value)) or len(found) >= limit:
+            break
+        worst = int(np.argmax(errors))
+        left, right = found[worst][:2]
+        found[worst : worst + 1] = (
+            measured(left, 0.5 * (left + right)), measured(0.5 * (left + right), right)
+        )  # fmt: skip
+    heights = stack([height for *_, heights in found for height in heights])
+    factors = np.concatenate([0.5 * (right - left) * weights for left, right, *_ in found])
+    total = (_constant(factors, first) * heights).sum() * moved
+    holds = np.asarray(error <= max(epsabs, epsrel * abs(value)))
+    return require(total, holds, DIVERGES, len(found), error, value), _constant(np.asarray(error), first)
+
+
+def _of_heights(heights: np.ndarray, half: Any, weights: np.ndarray, without: np.ndarray) -> tuple[Any, Any]:
+    """The integral of known values on an interval, and QUADPACK's estimate of its error."""
+    value, size = (weights * heights).sum() * half, abs(half)
+    spread = (weights * abs(heights - 0.5 * (weights * heights).sum())).sum() * size
+    apart = abs((without * heights).sum()) * size
+    error = spread * min(1.0, (200.0 * apart / spread) ** 1.5) if spread > 0 and apart > 0 else apart
+    return value, max(error, 50.0 * np.finfo(heights.dtype).eps * (weights * abs(heights)).sum() * size)
 
 
 def _by_kronrod(func: Function, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:

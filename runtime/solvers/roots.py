@@ -212,9 +212,19 @@ def _between(
         unknowns.residual(f, args, 1),
         lambda function: function,
         lambda function, start: solve(name, function, start, other.start, xtol, rtol, maxiter),
-        adjoint_by(DENSE, name),
+        adjoint_by(DENSE, name, reach_in(other.start - unknowns.start, xtol, rtol)),
     )
     return unknowns.restored(solution_of(equation, unknowns.start))
+
+
+def reach_in(width: Tensor, xtol: float, rtol: float) -> Callable[[Tensor], Tensor]:
+    """How far a root in a bracket may be from a point that is found, as Newton's step tells.
+
+    That is its distance, or several times that where the slope is infinite at the root; and where values are
+    rounded, some more.
+    """
+    rounding = float(np.sqrt(np.finfo(width._value.dtype).eps))
+    return lambda x: (10.0 * (xtol + rtol * x.abs()) + rounding * width.abs()).norm()
 
 
 SAME_SIGN = (

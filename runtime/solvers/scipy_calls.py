@@ -12,7 +12,7 @@ from ..functions.common import fail
 from ..tensors.conversion import joined
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import Auxiliary
-from .adjoints import DENSE, adjoint_by
+from .adjoints import DENSE, Reach, adjoint_by
 from .equations import Equation, OfVector, solution_of
 from .unknowns import Unknowns
 
@@ -74,13 +74,14 @@ _OWNERS: dict[str, _Named] = {}
 def solved_by_scipy(
     name: str, unknowns: Unknowns, start: Tensor, function: OfVector,
     residual: Callable[[OfVector], OfVector],
-    run: Callable[[Function, np.ndarray], tuple[Any, np.ndarray]],
+    run: Callable[[Function, np.ndarray], tuple[Any, np.ndarray]], reach: Reach | None = None,
 ) -> tuple[Tensor, dict[str, Any]]:  # fmt: skip
     """The solution, with derivatives, and what SciPy tells beside it where nothing is traced.
 
     Args:
         start, function, residual: of the equation.
         run: from the function and an array to begin with to SciPy's result and the solution.
+        reach: see `adjoint_by`.
     """
     results: list[Any] = []
 
@@ -96,7 +97,7 @@ def solved_by_scipy(
         return np.asarray(found, unknowns.dtype)
 
     owner = _OWNERS.setdefault(name, _Named(name))
-    equation = Equation(owner, function, residual, solve, adjoint_by(DENSE, name), by_python=True)
+    equation = Equation(owner, function, residual, solve, adjoint_by(DENSE, name, reach), by_python=True)
     vector = solution_of(equation, start)
     known = results[-1] if results else {}
     return vector, {key: one for key, one in known.items() if isinstance(one, bool | int | str)}

@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..functions.movement import movedim
 from ..numpy_api.values import as_python_number
 from ..scipy_api.scipy_functions import SOLVERS
+from ..tensors.conversion import joined
 from . import initial_values, quadrature, samples
 from .scipy_calls import array, in_tuple, refuse
 
@@ -38,7 +41,10 @@ def _of_several(ours: Function) -> Function:
 
 
 def _of_samples(ours: Function) -> Function:
-    return lambda real, *given, **options: ours(*given, **options)
+    def integral(real: Function, *given: Any, **options: Any) -> Any:
+        return ours(*map(joined, given), **{name: joined(one) for name, one in options.items()})
+
+    return integral
 
 
 def fixed_quad(real: Function, func: Function, a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
@@ -89,5 +95,5 @@ SAMPLES = (samples.simpson, samples.cumulative_trapezoid, samples.cumulative_sim
 SOLVERS["scipy.integrate"].update(
     quad=quad, fixed_quad=fixed_quad, solve_ivp=solve_ivp, odeint=odeint,
     **{one.__name__: _of_several(one) for one in (quadrature.dblquad, quadrature.tplquad, quadrature.nquad)},
-    **{one.__name__: _of_samples(one) for one in SAMPLES},
+    **{one.__name__: _of_samples(one) for one in (*SAMPLES, np.trapezoid)},
 )  # fmt: skip

@@ -16,6 +16,7 @@ from ..functions import linalg
 from ..functions.common import fail
 from ..functions.joining import cat
 from ..functions.movement import transpose
+from ..functions.stopping import stop_gradient
 from ..numpy_api.values import as_python_number
 from ..scipy_api.scipy_functions import SOLVERS
 from ..tape.apply import of_kind
@@ -174,6 +175,35 @@ def minimize_scalar(
     return _result(known, x=unknowns.restored(vector), fun=number(objective(vector)))
 
 
+def _least(method: str) -> Function:
+    """The place of the least value of a function of one number, as `minimize_scalar` has it."""
+
+    def least(
+        real: Function, func: Function, args: Any = (), brack: Any = None, tol: float = 1.48e-8,
+        full_output: Any = 0, maxiter: int = 500,
+    ) -> Any:  # fmt: skip
+        from scipy import optimize  # not at start
+
+        refuse(f"scipy.optimize.{method}", {"full_output": full_output or None})
+        steps = {"maxiter": maxiter}
+        return minimize_scalar(optimize.minimize_scalar, func, brack, None, args, method, tol, steps).x
+
+    return least
+
+
+def fminbound(
+    real: Function, func: Function, x1: Any, x2: Any, args: Any = (), xtol: float = 1e-5, maxfun: int = 500,
+    full_output: Any = 0, disp: int = 1,
+) -> Any:  # fmt: skip
+    from scipy import optimize  # not at start
+
+    refuse("scipy.optimize.fminbound", {"full_output": full_output or None})
+    steps = {"maxiter": maxfun, "xatol": xtol, "disp": disp}
+    return minimize_scalar(
+        optimize.minimize_scalar, func, None, (x1, x2), args, "bounded", options=steps
+    ).x
+
+
 def least_squares(
     real: Function, fun: Function, x0: Any, jac: Any = "2-point", bounds: Any = None, method: str = "trf",
     ftol: Any = 1e-8, xtol: Any = 1e-8, gtol: Any = 1e-8, args: Any = (), kwargs: Any = None,
@@ -281,14 +311,16 @@ def _bracketed(ours: Function) -> Function:
 
 
 def _elementwise(
-    name: str, f: Function, x0: Any, args: Any, other: Any, run: Callable[..., np.ndarray]
-) -> Any:
+    name: str, f: Function, x0: Any, args: Any, other: Any, run: Callable[..., np.ndarray],
+    tolerances: tuple[float, float] | None = None,
+) -> Any:  # fmt: skip
     """The root of a function of one number, or of several, of each by itself.
 
     Args:
         other: a second place to begin with, of the same shape, or None.
         run: from functions of arrays, the value and its first two derivatives, and from both places to the
             root.
+        tolerances: of a root between both places, absolute and relative.
     """
     unknowns, shape = Unknowns(x0, name, "x0"), np.shape(x0)
     function = unknowns.residual(f, in_tuple(args), unknowns.size)
@@ -312,7 +344,8 @@ def _elementwise(
         return cat([function(x), *places])
 
     name = f"scipy.optimize.{name}"
-    vector, _ = solved_by_scipy(name, unknowns, unknowns.start, values, value_of, solve)
+    reach = roots.reach_in(stop_gradient(places[0]) - unknowns.start, *tolerances) if tolerances else None
+    vector, _ = solved_by_scipy(name, unknowns, unknowns.start, values, value_of, solve, reach)
     found = unknowns.restored(vector)
     return found if shape else as_python_number(found)
 
@@ -327,7 +360,8 @@ def _bracketed_by_scipy(name: str) -> Function:
             except ValueError as error:  # the signs at a and b
                 raise ArgumentError(f"scipy.optimize.{name}: {error}") from error
 
-        return _elementwise(name, f, a, args, b, run)
+        tolerances = options.get("xtol", 2e-12), options.get("rtol", 8.881784197001252e-16)
+        return _elementwise(name, f, a, args, b, run, tolerances)
 
     return bracketed
 
@@ -394,6 +428,7 @@ BRACKETED: dict[str, Function] = {
     **{name: _bracketed_by_scipy(name) for name in ("brenth", "ridder", "toms748")},
 }
 SOLVERS["scipy.optimize"].update(
-    BRACKETED, minimize=minimize, minimize_scalar=minimize_scalar, root=root, fsolve=fsolve, newton=newton,
+    BRACKETED, minimize=minimize, minimize_scalar=minimize_scalar, brent=_least("brent"),
+    golden=_least("golden"), fminbound=fminbound, root=root, fsolve=fsolve, newton=newton,
     least_squares=least_squares, curve_fit=curve_fit, fixed_point=fixed_point, root_scalar=root_scalar,
 )  # fmt: skip

@@ -39,15 +39,15 @@ def _iterative(name: str) -> Function:
         maxiter: int | None = None, M: Any = None, **options: Any,
     ) -> tuple[Any, int]:  # fmt: skip
         refuse(f"scipy.sparse.linalg.{name}", options)
-        shape = tuple(np.shape(parts_of(A)[0]))
+        shape, b = tuple(np.shape(parts_of(A)[0])), joined(b)
         if len(shape) != 2 or shape != (np.size(b),) * 2:
             fail(
                 ShapeError,
                 f"scipy.sparse.linalg.{name}: A has shape {shape} and b {tuple(np.shape(b))}; expected a "
                 "square matrix with a row for each element of b.",
             )
-        product, right = product_with(A), joined(b)
-        right = right.reshape(-1) if np.ndim(right) > 1 else right
+        product = product_with(A)
+        right = b.reshape(-1) if np.ndim(b) > 1 else b
         start = None if x0 is None else stop_gradient(x0).reshape(-1)
         right = right if start is None else right - product(start)
         inverse = None if M is None else product_with(M)

@@ -82,7 +82,8 @@ def trace_body(
     for node, one in zip(nodes, inputs):
         stand_in = make(node, one.kind)
         stand_in._requires_grad = node.spec.is_continuous and recording
-        stand_in._frozen = f"{name}: the body writes into what it is given; write into a clone() of it"
+        instead = f"write into a {stand_in._copying}() of it"
+        stand_in._frozen = f"{name}: the body writes into what it is given; {instead}"
         stand_ins.append(stand_in)
     trace.bodies.append(start)
     try:

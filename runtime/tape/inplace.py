@@ -126,6 +126,9 @@ def keep_saved(target: Tensor) -> None:
         noted.keep(target._cell)
 
 
+HOW_TO_WRITE = "Write into it under no_grad(), or into a clone() of it."
+
+
 def require_assignable(target: Tensor) -> None:
     """GradientError where a write would lose the gradient of a leaf."""
     if not is_recording():
@@ -133,11 +136,15 @@ def require_assignable(target: Tensor) -> None:
     target.refresh()
     require_writable(target)  # whose message says more
     if target._requires_grad and target._grad_fn is None:
-        raise GradientError("a leaf Variable that requires grad is being used in an in-place operation.")
+        raise GradientError(
+            "a leaf Variable that requires grad is being used in an in-place operation"
+            f"{at_caller()}. {HOW_TO_WRITE}"
+        )
     view = target._view
     if view is not None and view.base._requires_grad and view.base._grad_fn is None:
         raise GradientError(
-            "a view of a leaf Variable that requires grad is being used in an in-place operation."
+            "a view of a leaf Variable that requires grad is being used in an in-place operation"
+            f"{at_caller()}. {HOW_TO_WRITE}"
         )
     if view is not None and view.of_several and view.base._requires_grad:
         raise GradientError(

@@ -317,13 +317,13 @@ JOINING_LISTS = frozenset((
 ))  # fmt: skip
 """Functions whose first argument is a list of arrays."""
 LISTS_OF_ARRAYS = frozenset((
-    np.block, np.meshgrid, np.append, np.broadcast_arrays, np.select, np.choose, np.lexsort, np.array_equal,
+    np.block, np.meshgrid, np.broadcast_arrays, np.select, np.choose, np.lexsort, np.array_equal,
     np.piecewise,
 ))  # fmt: skip
 """Functions that take lists of arrays in other ways."""
 LISTED: dict[Any, Any] = {
     real: _stand_in_for_lists(real)
-    for module in (np, np.linalg)
+    for module in (np, np.linalg, np.fft)
     for real in vars(module).values()
     if isinstance(real, np.ufunc)
     or (isinstance(real, Hashable) and real in FUNCTIONS.keys() - CREATION.keys() - LISTS_OF_ARRAYS)

@@ -3,7 +3,7 @@
 Where two standpoints of a trace are equal but for the values of tensors, Python goes on from both in the
 same way, as far as it gets the same answers. So what a `while` loop does from one of them on holds for any
 number of turns (`codegen/rolling/turns.py`). Instructions read variables, iterators and what these hold: a
-standpoint says nothing (its `rest` is None) where part of that cannot be compared, as an iterator that a
+standpoint says nothing (its `held` is None) where part of that cannot be compared, as an iterator that a
 `for` runs through.
 """
 
@@ -11,27 +11,42 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import struct
 import sys
-from types import BuiltinFunctionType, FrameType, FunctionType, MethodType, ModuleType
+from collections import OrderedDict
+from collections.abc import Callable
+from operator import attrgetter
+from types import (
+    BuiltinFunctionType,
+    FrameType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 from typing import Any
 
 import numpy as np
 
 from ...tracer.graph import Node
-from ...tracer.origin import frames_within, is_own
+from ...tracer.origin import frames_within, is_own, is_users_file
 from ...tracer.trace import Standpoint, Trace
-from ..bytecode.liveness import asks_at_statement, live_variables
+from ..bytecode.liveness import branch_at, live_variables
 from ..captures.contents import content_of_cell
 from ..values import asked, dtypes
 from ..values.modes import is_recording
 from ..values.tensor import Device, Tensor
+from ..values.value_kinds import NumpyScalar
 
 MOST_VALUES = 2000
 """That are compared at a standpoint."""
 MOST_BYTES = 1 << 12
 """Of an array without traced values that is compared."""
-NUMBERS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, np.generic)
-FIXED = (type, ModuleType, np.ufunc, np.dtype, dtypes.DType, Device)
+NUMBERS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range)
+DESCRIPTORS = (GetSetDescriptorType, MemberDescriptorType, WrapperDescriptorType)
+FIXED = (np.ufunc, np.dtype, dtypes.DType, Device, *DESCRIPTORS)
 """What never changes, so that it is enough that it is the same object."""
 
 
@@ -44,10 +59,12 @@ class Standpoints:
 
     Args:
         trace: what is under way; it calls `now` where Python asks.
+        asks_identity: whether code asks which values are one object, numbers too.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, asks_identity: bool) -> None:
         self.trace = trace
+        self.asks_identity = asks_identity
         self._runs: dict[FrameType, int] = {}
         """Runs of functions that have asked, numbered: held, so that no other run takes the place of one."""
 
@@ -65,14 +82,20 @@ class Standpoints:
         if not users:
             return None
         run = self._runs.setdefault(users[0], len(self._runs))
-        place = (run, *((frame.f_code, frame.f_lasti) for frame in frames))
         before = frames[: frames.index(users[0])]
-        if len({frame.f_code.co_filename for frame in before} - ASKING) > 0:
-            return Standpoint(place, (), None)
-        described = _Described(self.trace)
-        rest = tuple(described.frame(frame) for frame in users)
-        is_whole = described.is_whole and asks_at_statement(users[0].f_code, users[0].f_lasti)
-        return Standpoint(place, tuple(described.tensors), (self._modes(), rest) if is_whole else None)
+        branch = branch_at(users[0].f_code, users[0].f_lasti)
+        callers = tuple((frame.f_code, frame.f_lasti) for frame in frames[len(before) + 1 :])
+        following = (users[0].f_lasti,) if branch is None else branch.following
+        code = users[0].f_code, following, *callers
+        place = run, code
+        if {frame.f_code.co_filename for frame in before} - ASKING:
+            return Standpoint(code, place, ())
+        described = _Described(self.trace, self.asks_identity)
+        own, *others = [described.frame(frame) for frame in users]
+        tensors = tuple(described.tensors)
+        if branch is None or not described.is_whole:
+            return Standpoint(code, place, tensors)
+        return Standpoint(code, place, tensors, ((self._modes(), own), others), branch.stays)
 
     def _modes(self) -> Any:
         trace = self.trace
@@ -91,8 +114,9 @@ class _Described:
         is_whole: whether there is nothing else that cannot be compared.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, asks_identity: bool) -> None:
         self.trace = trace
+        self.asks_identity = asks_identity
         self.tensors: list[tuple[str, Node]] = []
         self._known: dict[int, int] = {}
         """The number of each object that has been seen: what is one object at one standpoint is at others."""
@@ -122,23 +146,40 @@ class _Described:
 
         Raises Incomparable.
         """
-        kind = type(value)
-        if issubclass(kind, NUMBERS):  # not isinstance: a tensor is one of what it stands for
+        kind = type(value)  # not isinstance: a tensor is one of what it stands for
+        if kind in NUMBERS or (issubclass(kind, np.generic) and kind is not np.void):
             return kind, repr(value)
-        if issubclass(kind, FIXED):
+        if _is_fixed(value):
             return _Same(value)
+        if issubclass(kind, NumpyScalar) and not self.asks_identity:  # nobody writes into it
+            return kind, self._tensor(value, name)
         if id(value) in self._known:
             return self._known[id(value)]
         if len(self._kept) >= MOST_VALUES:
             raise Incomparable
         self._known[id(value)] = len(self._kept)
         self._kept.append(value)
-        return kind, self._parts(value, name)
+        return self._class_of(value), self._parts(value, name)
+
+    def _class_of(self, value: Any) -> Any:
+        kind = type(value)
+        return kind if kind.__module__ == "builtins" or issubclass(kind, Tensor) else self.value(kind, "")
 
     def _parts(self, value: Any, name: str) -> Any:
         kind = type(value)  # by which no stand-in is what it stands for
         if issubclass(kind, Tensor):
             return self._tensor(value, name)
+        if issubclass(kind, type):
+            return self._class(value)
+        if _has_hidden_state(kind):
+            raise Incomparable
+        return self._content(value, name), self.value(getattr(value, "__dict__", None), name)
+
+    def _content(self, value: Any, name: str) -> Any:
+        """What an object holds besides attributes."""
+        kind = type(value)
+        if issubclass(kind, NUMBERS):
+            return repr(value)
         if issubclass(kind, np.ndarray):
             return self._array(value)
         if issubclass(kind, tuple | list):
@@ -148,17 +189,17 @@ class _Described:
             return tuple((self.value(key, name), self.value(one, f"{name}_{key}")) for key, one in items)
         if issubclass(kind, FunctionType):
             cells = tuple(map(content_of_cell, value.__closure__ or ()))
-            held = (value.__defaults__, value.__kwdefaults__, cells)
-            return value.__code__, id(value.__globals__), self.value(held, name)
-        if issubclass(kind, MethodType):
-            return self.value((value.__func__, value.__self__), name)
+            given = (value.__defaults__, value.__kwdefaults__, cells)
+            return value.__code__, id(value.__globals__), self.value(given, name)
         if issubclass(kind, BuiltinFunctionType):
             return value.__name__, self.value(value.__self__, name)
-        if issubclass(kind, functools.partial):
-            return self.value((value.func, value.args, value.keywords), name)
-        if _is_plain(kind) and hasattr(value, "__dict__"):
-            return _Same(kind), self.value(vars(value), name)
-        raise Incomparable
+        return tuple(self.value(part, name) for known in HOLDING for part in _held(value, known))
+
+    def _class(self, value: type) -> Any:
+        """What a class holds that the traced function has made."""
+        own = vars(value).items()
+        held = {key: one for key, one in own if not _is_special(key) or issubclass(type(one), FunctionType)}
+        return self.value(value.__mro__[1:], value.__name__), self.value(held, value.__name__)
 
     def _tensor(self, value: Tensor, name: str) -> Any:
         payload, view = value.payload, value._view
@@ -180,13 +221,54 @@ class _Described:
         return value.dtype, value.shape, value.tobytes(), None if value.base is None else id(value.base)
 
 
-HEAP_TYPE = 1 << 9
-"""Of `type.__flags__`: made by a `class` statement."""
+HOLDING: dict[type, Callable[[Any], Any]] = {
+    MethodType: attrgetter("__func__", "__self__"),
+    functools.partial: attrgetter("func", "args", "keywords"),
+    property: attrgetter("fget", "fset", "fdel"),
+    classmethod: attrgetter("__func__"),
+    staticmethod: attrgetter("__func__"),
+}
+"""What objects hold that hold nothing else, but for attributes."""
+CONTAINERS = (tuple, list, dict, OrderedDict, np.ndarray)
+KNOWN = (*NUMBERS, *HOLDING, *CONTAINERS, object, FunctionType, BuiltinFunctionType)
+"""Classes made in C of whose objects all is known."""
 
 
-def _is_plain(kind: type) -> bool:
-    """Whether objects of a class hold nothing but attributes in their dict."""
-    return all(one.__flags__ & HEAP_TYPE and "__slots__" not in vars(one) for one in kind.__mro__[:-1])
+def _held(value: Any, kind: type) -> tuple[Any, ...]:
+    return (HOLDING[kind](value),) if issubclass(type(value), kind) else ()
+
+
+def _is_special(name: str) -> bool:
+    """Whether a name in a class is one that Python itself enters there."""
+    return name == "_abc_impl" or (name.startswith("__") and name.endswith("__"))
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether a value never changes while a function runs, or the trace finds out that it does."""
+    kind = type(value)
+    if issubclass(kind, ModuleType):
+        path = getattr(value, "__file__", None)
+        return value.__name__ in sys.builtin_module_names or (path is not None and not is_users_file(path))
+    if issubclass(kind, type):  # what a module has is explored, and what changes it (`captures/closure.py`)
+        with contextlib.suppress(AttributeError, KeyError):
+            return attrgetter(value.__qualname__)(sys.modules[value.__module__]) is value
+    return issubclass(kind, FIXED)
+
+
+POINTER = struct.calcsize("P")
+MANAGED_DICT, MANAGED_WEAKREFS = 1 << 4, 1 << 3
+"""Of `type.__flags__`: these do not lie in the object."""
+
+
+def _has_hidden_state(kind: type) -> bool:
+    """Whether objects of a class hold what no attribute shows: in slots, or for C code."""
+    base = next(one for one in kind.__mro__ if one in KNOWN)
+    places = (
+        (kind.__dictoffset__, base.__dictoffset__, MANAGED_DICT),
+        (kind.__weakrefoffset__, base.__weakrefoffset__, MANAGED_WEAKREFS),
+    )
+    added = sum(bool(mine and not known and not kind.__flags__ & flag) for mine, known, flag in places)
+    return kind.__basicsize__ != base.__basicsize__ + POINTER * added
 
 
 class _Same:

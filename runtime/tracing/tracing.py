@@ -232,7 +232,7 @@ class _Run:
         self.takes_tensors = bool(tensors)
         self.records = is_recording() and any(tensor.requires_grad for tensor in tensors)
         self.trace = Trace(name, self.records, answers)
-        self.standpoints = Standpoints(self.trace)
+        self.standpoints = Standpoints(self.trace, self.reading.asks_identity)
         self.rolls_turns = rolls_turns and not (changed.numbers or changed.containers)
         self.stand_ins: list[tuple[Tensor, Node, str]] = []
         self.differentiated: list[Tensor] = []
@@ -454,7 +454,8 @@ class _Run:
         if is_source:
             tensor._frozen = (
                 f"{self.name} writes into {description}, which it reaches from outside. A compiled function "
-                "may write into its arguments alone: pass the array as one, or write into a clone() of it"
+                "may write into its arguments alone: pass the array as one, or write into a "
+                f"{tensor._copying}() of it"
             )
         self.stand_ins.append((tensor, node, description))
         if tensor._requires_grad and is_differentiated(leaf):

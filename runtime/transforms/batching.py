@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.errors import ArgumentError, OutputError, ShapeError
+from ...tracer.trace import is_tracing
 from ..functions.common import tensor
 from ..functions.control_flow import scan
 from ..functions.movement import movedim
@@ -66,6 +67,9 @@ def _batched(func: Function, in_dims: Any, out_dims: Any) -> Function:
         }
         _require_one_batch(list(mapped.values()))
         rows = [movedim(x, dim, 0) for x, dim in mapped.values()]
+        if getattr(func, "vectorized", False) and len(mapped) == len(leaves) and not is_tracing():
+            whole = unflatten(structure, rows)
+            return _placed(_of_batches(func(*whole[0], **whole[1]), len(rows[0]), func), out_dims)
 
         def one(parts: Any) -> Any:
             here = dict(zip(mapped, parts))
@@ -77,6 +81,22 @@ def _batched(func: Function, in_dims: Any, out_dims: Any) -> Function:
         return _placed(results, out_dims)
 
     return batched
+
+
+def _of_batches(results: Any, count: int, func: Function) -> Any:
+    """What a function has given that takes batches, for one of them.
+
+    Raises:
+        OutputError: it is not of a batch.
+    """
+    shapes = [np.shape(one) for one in flatten(results)[0] if one is not None]
+    if any(shape[:1] != (count,) for shape in shapes):
+        raise OutputError(
+            f"{getattr(func, '__name__', 'the function')} is declared to take batches, and gave results of "
+            f"shapes {', '.join(map(str, shapes))} for a batch of {count}. Let it treat the first dimension "
+            "of all arrays as that of the batch, or leave `vectorized` out."
+        )
+    return results
 
 
 def _dims_of(in_dims: Any, args: tuple[Any, ...]) -> list[int | None]:

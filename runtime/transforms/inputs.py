@@ -40,6 +40,7 @@ Function = Callable[..., Any]
 DIFFERENTIABLE = (Tensor, np.ndarray, np.generic, float, int, complex)
 ONE_LEAF = [True]
 Argnums = int | str | Sequence[int | str]
+HOW_TO_GIVE = " Pass arrays, also in tuples, lists, dicts and dataclasses, or choose other argnums."
 
 @contextmanager
 def reopened(leaves: Iterable[Any]) -> Iterator[None]:
@@ -115,7 +116,7 @@ class Inputs:
         if not isinstance(leaf, DIFFERENTIABLE):
             raise ArgumentError(
                 f"{self.name}: argument '{label}' is a {type(leaf).__name__}; only tensors, arrays and "
-                f"floats can be differentiated.{how_to_pass(leaf) or ' Choose other argnums.'}"
+                f"floats can be differentiated.{how_to_pass(leaf) or HOW_TO_GIVE}"
             )
         if type(leaf) is not np.ndarray:
             require_plain_array(leaf, f"{self.name}: argument '{label}'")
@@ -134,7 +135,7 @@ class Inputs:
             self._own.add(id(alias))
         alias._frozen = (
             f"{self.name} writes into its argument '{label}', of which a gradient is taken; write into a "
-            "clone() of it"
+            f"{alias._copying}() of it"
         )
         return alias
 

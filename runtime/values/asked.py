@@ -22,6 +22,7 @@ from .lost_gradients import is_formatting, refuse_loss, refuse_store
 from .refusals import array_refused, noted
 
 ndarray = np.ndarray
+TRUTH_OF_SEVERAL = "Use x.any() or x.all(); to choose element by element, where(x, a, b)."
 
 
 class Asked(Value):
@@ -138,7 +139,7 @@ class Asked(Value):
         if size != 1:
             kind = "no values" if size == 0 else "more than one value"
             error = GradientError if self._is_torch else ShapeError
-            raise error(f"Boolean value of Tensor with {kind} is ambiguous")
+            raise error(f"Boolean value of Tensor with {kind} is ambiguous{at_caller()}. {TRUTH_OF_SEVERAL}")
         return bool(self._concrete("The truth value (`if`, `while`, `and`, `or`, `not`)", truth).item())
 
     def __float__(self) -> float:

@@ -130,6 +130,20 @@ def noted(message: str, kind: type[PullbackError] = GradientError) -> Any:
     return error
 
 
+def raised_plainly(error: Exception, reason: Exception) -> Exception:
+    """An error of the user's code on plain values, to be shown as it is: no refusal has led to it.
+
+    Args:
+        reason: why the code was not traced.
+    """
+    refusals = _refusals.get()
+    if refusals is not None:
+        refusals.clear()
+    if error is not reason:
+        error.add_note(f"Python called it with arrays since it is not traced: {_shortened(str(reason))}")
+    return error
+
+
 # --- errors of others ---------------------------------------------------------------------------------------
 
 ABOUT_TENSORS = re.compile(
@@ -173,6 +187,9 @@ def _about_tensor(error: Exception, raised: TracebackType | None) -> Exception:
     if raised is not None:
         call = call_at(raised.tb_frame, raised.tb_lasti)
         place = place_of_line(raised.tb_frame.f_code.co_filename, raised.tb_lineno)
+    if "'NoneType'" in str(error):
+        shown = f"{call or 'an operator'} is given None{at_place(place)}: {_shortened(str(error))}."
+        return ArgumentError(f"{shown} Pass an array or a number in its place.")
     kind = UnsupportedError if isinstance(error, AttributeError) else ArgumentError
     found = kind(
         f"{call or 'a library'} cannot take the tensor that stands for an array or a number here, since the "

@@ -136,6 +136,8 @@ class Tensor(Asked):
     _precedence = 0
     """Among operands of several kinds, the highest is the kind of the result."""
     _is_torch = False
+    _copying = "copy"
+    """The method that a message names for a copy."""
     _is_number = False
     """Whether PyTorch's promotion takes it for a Python number."""
     __array_priority__ = 5000
@@ -419,6 +421,7 @@ class TorchTensor(Tensor):
     __slots__ = ()
     _precedence = 3
     _is_torch = True
+    _copying = "clone"
 
     def _repr_html_(self) -> str | None:
         """In notebooks: what it is, and its elements as a table."""
@@ -465,7 +468,7 @@ def require_writable(tensor: Tensor) -> None:
     if trace is not None and trace.bodies and _is_older(tensor, trace.bodies[-1]):
         raise MutationError(
             "The body of a loop or a choice writes into a tensor from outside of it"
-            f"{at_caller()}. Make it a carry, write into a clone() of it, and return that."
+            f"{at_caller()}. Make it a carry, write into a {tensor._copying}() of it, and return that."
         )
 
 

@@ -16,6 +16,8 @@ from pullback.tracer.operator import HOLOMORPHIC, OPERATORS, OWN_RULES
 from pullback.tracer.ops.reduction import sum_to_shape
 from pullback.tracer.spec import complex_dtype, spec_of
 
+pytestmark = pytest.mark.part(4)
+
 STEP = 1e-4
 WEIGHTS = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))
 OF_COMPLEX = [row for row in ROWS.values() if row.operator.of_complex]

@@ -12,6 +12,8 @@ import pullback as pb
 from pullback.runtime.scipy_api.distributions import NAMES
 from pullback.runtime.scipy_api.distributions.univariate import DECLARATIONS
 
+pytestmark = pytest.mark.part(4)
+
 RNG = np.random.default_rng(0)
 SHAPES: dict[str, tuple[float, ...]] = {
     "gamma": (1.7,), "erlang": (2.0,), "beta": (1.4, 2.3), "t": (3.5,), "lognorm": (0.8,), "chi2": (2.7,),
@@ -267,6 +269,41 @@ def test_distributions_of_vectors() -> None:
     moved = [compiled(*(one + step * way for one, way in zip(given, direction))) for step in (1e-6, -1e-6)]
     slope = sum(np.sum(one * way) for one, way in zip(gradients, direction))
     np.testing.assert_allclose(float(moved[0] - moved[1]) / 2e-6, slope, rtol=1e-6)
+
+
+def test_singular_normal_distributions_of_vectors() -> None:
+    root = np.array([[1.0, 0.0], [0.5, 2.0], [1.5, 2.0]])
+    cov, mean = root @ root.T, np.array([0.1, 0.2, 0.3])
+    x = mean + np.array([[0.3, -0.4], [1.0, 2.0]]) @ root.T
+
+    def logpdf(x: Any, mean: Any) -> Any:
+        return stats.multivariate_normal.logpdf(x, mean, cov, allow_singular=True)
+
+    values, pull = pb.vjp(logpdf, x, mean)
+    np.testing.assert_allclose(values, logpdf(x, mean), rtol=1e-12)
+    expected = (x - mean) @ np.linalg.pinv(cov)
+    for found, one in zip(pull(np.ones(2)), (-expected, expected.sum(0))):
+        np.testing.assert_allclose(found, one, rtol=1e-9, atol=1e-12)
+    beside = x + np.array([0.0, 0.0, 0.1])
+    density = lambda x: stats.multivariate_normal.pdf(x, mean, cov, allow_singular=True)  # noqa: E731
+    assert not density(beside).any() and not pb.vjp(density, beside)[0].any()
+    with pytest.raises(pb.errors.UnsupportedError, match="must be a plain array"):
+        pb.grad(lambda c: stats.multivariate_normal.logpdf(x[0], mean, c, allow_singular=True))(cov)
+    cov = -cov
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        pb.vjp(logpdf, x, mean)
+
+
+def test_entropies_of_normal_distributions_of_vectors() -> None:
+    cov = np.array([[2.0, 0.3], [0.3, 1.0]])
+
+    def entropy(cov: Any) -> Any:
+        return stats.multivariate_normal.entropy(np.zeros(2), cov)
+
+    for one in (entropy, pb.compile(entropy)):
+        value, slope = pb.value_and_grad(one)(cov)
+        np.testing.assert_allclose(value, entropy(cov))
+        np.testing.assert_allclose(slope, 0.5 * np.linalg.inv(cov))
 
 
 def test_wrong_uses_say_what_is_expected() -> None:

@@ -9,7 +9,7 @@ from scipy import integrate
 import pullback as pb
 from pullback.errors import ArgumentError, ConvergenceError, LinearAlgebraError
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 RUNS = pytest.mark.parametrize("run", [lambda f: f, pb.compile], ids=["eager", "compiled"])
 FIRST = np.array([1.0, 3.0])
 EXACT: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-11}

@@ -13,7 +13,7 @@ from pullback import errors
 from pullback.tracer.ops import fourier
 from pullback.tracer.ops.lazy import pocketfft
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 RNG = np.random.default_rng(3)
 SIGNAL = RNG.standard_normal((3, 4, 5))

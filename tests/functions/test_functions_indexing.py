@@ -15,6 +15,8 @@ from pullback.tracer.spec import spec_of
 from pullback.tracer.trace import Trace, tracing
 from pullback.tracer.verify import verify
 
+pytestmark = pytest.mark.part(4)
+
 SHAPE = (3, 4, 5, 2)
 at = np.s_
 MASK = np.arange(12).reshape(3, 4) % 3 == 0

@@ -22,6 +22,8 @@ from pullback.tracer.verify import verify
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.part(4)
+
 
 def arrays() -> dict[str, np.ndarray]:
     """Fresh inputs, float64 unless the name's comment says otherwise."""

@@ -24,6 +24,8 @@ from pullback.tracer.operator import OPERATORS, operators
 from pullback.tracer.ops import bessel, polynomials
 from pullback.tracer.ops import matrix_equations as equations
 
+pytestmark = pytest.mark.part(4)
+
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.8, 0.8, (4, 3))
 POSITIVE = RNG.uniform(1.2, 3.0, (4, 3))
@@ -131,7 +133,7 @@ OWN_TESTS = {
 OF_COMPLEX = {"eig", "fft", "rfft", "irfft"}
 """What takes or gives complex numbers, whatever it is called with."""
 WITHOUT_A_RULE = {"least_squares", "whole_basis"}  # test_scipy_linalg.py, test_numpy_front.py
-MOMENTS = {"gamma_moment_below", "gamma_moment_above", "beta_moment_below"}
+MOMENTS = {"gamma_moment_below", "gamma_moment_above", "beta_moment_below", "student_moment"}
 """They are derivatives of functions of SciPy's."""
 
 

@@ -17,6 +17,8 @@ from pullback.tracer.operator import OPERATORS
 from pullback.tracer.spec import spec_of
 from pullback.tracer.verify import verify
 
+pytestmark = pytest.mark.part(4)
+
 BATCHES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 1), (0,))
 
 
@@ -85,6 +87,7 @@ def test_compiled_they_are_as_eager(name: str) -> None:
     [
         *((name, {}) for name in ("solve", "det", "logabsdet", "sign_of_det", "cholesky", "eliminated")),
         *((name, {}) for name in ("unit_like", "lower_half")),
+        *(("symmetric", {"sign": sign}) for sign in (1.0, -1.0)),
         *(("triangle", {"lower": lower}) for lower in (True, False)),
         *(
             ("triangular_solve", {"lower": lower, "transposed": transposed})

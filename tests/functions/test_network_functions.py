@@ -17,6 +17,8 @@ from pullback.tracer.verify import verify
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.part(4)
+
 CONVOLUTIONS = """
     conv3d(v,k3) conv3d(v,k3,stride=(1,2,1),padding=1) conv2d(i,k2,b,padding='same') conv1d(s[:,:2],k1)
     conv_transpose1d(s,k1) conv_transpose1d(s,k1,b2,stride=2,padding=1,output_padding=1)

@@ -24,6 +24,8 @@ from pullback.tracer.spec import spec_of
 from pullback.tracer.trace import Trace, tracing
 from pullback.tracer.verify import verify
 
+pytestmark = pytest.mark.part(4)
+
 Arrays = dict[str, np.ndarray]
 MODULES = {
     "poly": np.polynomial.polynomial, "cheb": np.polynomial.chebyshev, "leg": np.polynomial.legendre,
@@ -450,6 +452,7 @@ OF_POLYNOMIALS = {
 }
 
 
+@pytest.mark.usefixtures("partly_compiled")
 @pytest.mark.parametrize("name", sorted(OF_POLYNOMIALS))
 def test_polynomials_and_their_fits_are_numpys(name: str) -> None:
     function, random = OF_POLYNOMIALS[name], np.random.default_rng(3)

@@ -27,6 +27,8 @@ from pullback.tracer.ops.reduction import sum_to_shape
 from pullback.tracer.spec import Spec, spec_of
 from pullback.tracer.verify import verify
 
+pytestmark = pytest.mark.part(3)
+
 STEP = 1e-4
 WEIGHTS = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))
 """The five-point difference (M. Abramowitz and I. Stegun, Handbook of Mathematical Functions, 25.3.6)."""

@@ -12,6 +12,8 @@ import pullback as pb
 from pullback.errors import ArgumentError, ShapeError, UnsupportedError
 from pullback.runtime.scipy_api.interpolation.interp1d import DEGREES, STEPS
 
+pytestmark = pytest.mark.part(4)
+
 RNG = drawn("interpolate")
 X = np.array([0.0, 0.7, 1.1, 2.0, 2.6, 3.3, 4.1])
 Y = RNG.standard_normal(7)
@@ -160,6 +162,7 @@ def test_values_are_scipys(name: str) -> None:
 
 
 @programs
+@pytest.mark.part(16)
 def test_first_and_second_derivatives(name: str) -> None:
     assert_derivatives(name, PROGRAMS[name])
 

@@ -12,7 +12,7 @@ from scipy.linalg import lstsq, lu_solve, solve_banded, solveh_banded, sqrtm
 import pullback as pb
 from pullback.errors import UnsupportedError
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 RNG = np.random.default_rng(7)
 A = RNG.standard_normal((4, 4)) + 4 * np.eye(4)

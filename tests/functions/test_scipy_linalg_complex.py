@@ -9,6 +9,8 @@ import scipy.linalg
 
 import pullback as pb
 
+pytestmark = pytest.mark.part(4)
+
 la = scipy.linalg
 RNG = np.random.default_rng(4)
 A = RNG.standard_normal((3, 3)) + 3 * np.eye(3) + 1j * RNG.standard_normal((3, 3))

@@ -10,7 +10,7 @@ from scipy import optimize
 import pullback as pb
 from pullback.errors import ArgumentError, ConvergenceError, LinearAlgebraError, UnsupportedError
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 RUNS = pytest.mark.parametrize("run", [pb.grad, pb.compile], ids=["eager", "compiled"])
 TIMES = np.linspace(0.0, 2.0, 12)
 NOISE = 0.03 * np.cos(17.0 * TIMES)
@@ -71,6 +71,9 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "minimize_scalar at a bound": lambda a: optimize.minimize_scalar(
         lambda x: (x - a) ** 2, bounds=(2 * a, 9.0), method="bounded", options={"xatol": 1e-12}
     ).x,
+    "brent": lambda a: optimize.brent(lambda x: (x - a) ** 2 + 0.1 * x**4),
+    "golden": lambda a: optimize.golden(lambda x: (x - a) ** 2 + 0.1 * x**4),
+    "fminbound": lambda a: optimize.fminbound(lambda x: (x - a) ** 2 + 0.1 * x**4, 0.0, 3.0, xtol=1e-12),
     "value of a minimum": lambda a: optimize.minimize(distance, np.zeros(3), (a,), tol=1e-12).fun,
     "least_squares in bounds": lambda a: optimize.least_squares(
         misfit, np.array([1.0, 0.5]), args=(a,), bounds=([0.0, 0.0], [9.0, 1.1]), **TIGHT

@@ -10,6 +10,8 @@ from scipy_programs import Program, assert_derivatives, assert_values, drawn
 import pullback as pb
 from pullback.errors import ArgumentError, ShapeError, UnsupportedError
 
+pytestmark = pytest.mark.part(4)
+
 RNG = drawn("signal")
 X, LONG = RNG.standard_normal(23), RNG.standard_normal(90)
 ROWS = RNG.standard_normal((3, 19))
@@ -107,6 +109,7 @@ def test_values_are_scipys(name: str) -> None:
 
 
 @programs
+@pytest.mark.part(16)
 def test_first_and_second_derivatives(name: str) -> None:
     assert_derivatives(name, PROGRAMS[name])
 

@@ -11,9 +11,9 @@ from scipy import integrate, optimize
 from scipy.optimize import brentq
 
 import pullback as pb
-from pullback.errors import ConvergenceError, UnsupportedError
+from pullback.errors import ConvergenceError, LinearAlgebraError, UnsupportedError
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 
 def cubic(x: Any, a: Any) -> Any:
@@ -94,3 +94,43 @@ def test_refusals(run: Any) -> None:
         run(pb.grad(lambda a: optimize.root(lambda x: x**2 + a, np.ones(1)).x.sum()))(1.0)
     with pytest.raises(UnsupportedError, match=r"scipy\.optimize\.minimize: callback"):
         run(pb.grad(lambda a: optimize.minimize(bowl, np.ones(1), (a,), callback=print).x.sum()))(1.0)
+
+
+def stepping(x: Any, a: Any) -> Any:
+    """A function whose sign changes at a, with the same slope on both sides."""
+    return np.where(x > a, 1.0 + x, x - 1.0)
+
+
+def bent(x: Any, a: Any) -> Any:
+    """Least at a, where its slope jumps over 0."""
+    return (abs(x - a) + 0.5 * x**2).sum()
+
+
+NO_SOLUTIONS: dict[str, Callable[[Any], Any]] = {
+    **{
+        name: lambda a, name=name: getattr(optimize, name)(stepping, 0.0, 2.0, (a,))
+        for name in ("brentq", "bisect", "brenth", "ridder", "toms748")
+    },
+    "root_scalar": lambda a: optimize.root_scalar(stepping, (a,), bracket=(0.0, 2.0)).root,
+    "a jump between flat parts": lambda a: brentq(lambda x: np.where(x > a, 1.0, -1.0), 0.0, 2.0),
+    "a jump with a root outside": lambda a: brentq(lambda x: np.where(x > a, x, -x), 0.1, 2.0),
+    "a pole": lambda a: brentq(lambda x: 1.0 / (x - a), 0.1, 2.0),
+    "no convergence": lambda a: optimize.fixed_point(lambda x: np.where(x > a, 0.2, 0.8), 0.5).sum(),
+    "a slope of zero": lambda a: optimize.newton(lambda x: (x - a) ** 2, 1.4),
+    "Nelder-Mead": lambda a: optimize.minimize(bent, np.array([1.4]), (a,), method="Nelder-Mead").x.sum(),
+    "minimize_scalar": lambda a: optimize.minimize_scalar(lambda x: bent(x, a)).x,
+    "least_squares": lambda a: optimize.least_squares(lambda x: abs(x - a) + 0.5, np.array([1.4])).x.sum(),
+}
+
+
+@pytest.mark.parametrize("name", NO_SOLUTIONS)
+def test_what_is_no_solution_has_no_derivative(name: str) -> None:
+    """Neither where the equations do not depend on the argument but by where they jump."""
+    for slope in (pb.grad(NO_SOLUTIONS[name]), pb.compile(pb.grad(NO_SOLUTIONS[name]))):
+        with pytest.raises((ConvergenceError, LinearAlgebraError)):
+            slope(0.5)
+
+
+def test_the_error_at_a_jump_says_what_is_there() -> None:
+    with pytest.raises(ConvergenceError, match=r"brentq: the equations have no root .* 5\.0e-01.*jump"):
+        pb.grad(lambda a: brentq(stepping, 0.0, 2.0, (a,)))(0.5)

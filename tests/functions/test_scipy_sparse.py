@@ -10,6 +10,8 @@ from scipy_programs import Program, assert_derivatives, assert_values, drawn
 import pullback as pb
 from pullback.errors import ShapeError, UnsupportedError
 
+pytestmark = pytest.mark.part(4)
+
 RNG = drawn("sparse")
 DENSE = RNG.standard_normal((6, 5)) * (RNG.random((6, 5)) < 0.4)
 DENSE[2], DENSE[:, 3] = 0.0, 0.0

@@ -13,6 +13,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 import pullback as pb
 from pullback.errors import ArgumentError, ConvergenceError, ShapeError, UnsupportedError
 
+pytestmark = pytest.mark.part(4)
+
 SIZE = 12
 MATRIX = sparse.diags([-np.ones(SIZE - 1), 2.5 * np.ones(SIZE), -0.7 * np.ones(SIZE - 1)], [-1, 0, 1]).tocsr()
 SYMMETRIC = (MATRIX + MATRIX.T).tocsr()

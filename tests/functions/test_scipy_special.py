@@ -13,6 +13,8 @@ from special_cases import POLYNOMIALS, ROWS
 
 import pullback as pb
 
+pytestmark = pytest.mark.part(4)
+
 rows = pytest.mark.parametrize("name", ROWS)
 
 
@@ -189,6 +191,46 @@ def test_functions_that_are_made_of_others(name: str) -> None:
     np.testing.assert_allclose(first(X), difference(function, [X], 0, 1e-3), rtol=1e-7, atol=1e-9)
     second = pb.grad(lambda x: first(x).sum())
     np.testing.assert_allclose(second(X), difference(first, [X], 0, 1e-3), rtol=1e-7, atol=1e-8)
+
+
+def test_moments_of_many_are_those_of_each() -> None:
+    """One whose range has no end, beside those whose range ends where the density is not negligible."""
+    from pullback.tracer.score_moments import beta_moment, gamma_moment
+
+    a, b, share = np.full(6, 2.75), np.full(6, 0.5), np.array([1.0, 0.98, 0.94, 0.5, 0.1, 0.0])
+    each = [beta_moment(a[:1], b[:1], one, 1, 0)[0] for one in share.reshape(-1, 1)]
+    np.testing.assert_allclose(beta_moment(a, b, share, 1, 0), each, rtol=1e-13, atol=1e-15)
+    limits = np.array([np.inf, 3.0, 1e-3, 0.0])
+    each = [gamma_moment(a[:1], one, 1, False)[0] for one in limits.reshape(-1, 1)]
+    np.testing.assert_allclose(gamma_moment(a[:4], limits, 1, False), each, rtol=1e-13, atol=1e-15)
+
+
+def test_moments_of_large_shapes_take_few_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounding in the density, which is larger there, is no reason for shorter intervals."""
+    from pullback.tracer import score_moments
+
+    adaptive, asked = score_moments._adaptive, []
+
+    def counted(log_density: Any, *others: Any) -> np.ndarray:
+        return adaptive(lambda u, *given: asked.append(u.size) or log_density(u, *given), *others)
+
+    monkeypatch.setattr(score_moments, "_adaptive", counted)
+    a, x = np.array([1e6, 1e10]), np.array([1e6 + 1e3, 1e10])
+    below, above = (score_moments.gamma_moment(a, x, 1, upper) for upper in (False, True))
+    np.testing.assert_allclose(below, [-0.0002419304095241, -3.9894228e-6], rtol=5e-6)  # rounded density
+    np.testing.assert_allclose(above, -below, rtol=5e-6)
+    assert sum(asked) < 100_000
+
+
+def test_students_distribution_at_its_middle() -> None:
+    """There the derivatives of all orders are the limits of those beside it."""
+
+    def second(point: np.ndarray) -> np.ndarray:
+        return pb.hessian(lambda p: scipy.special.stdtr(p[0], p[1]))(point)
+
+    beside = (second(np.array([3.0, 1e-5])) + second(np.array([3.0, -1e-5]))) / 2
+    for function in (second, pb.compile(second)):
+        np.testing.assert_allclose(function(np.array([3.0, 0.0])), beside, rtol=1e-9, atol=1e-12)
 
 
 def test_spherical_functions_at_zero() -> None:

@@ -17,6 +17,8 @@ from pullback.errors import (
     ShapeError,
 )
 
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+
 PARAMETERS = np.array([2.0, 3.0, 5.0])
 MATRIX = np.array([[4.0, 1.0, 0.5], [0.0, 3.0, -1.0], [1.0, 0.2, 5.0]])
 TIMES = np.linspace(0.0, 1.0, 8)
@@ -109,6 +111,7 @@ class TestSolution:
             curvature(PARAMETERS), differences(slope, PARAMETERS), rtol=1e-6, atol=1e-7
         )
 
+    @pytest.mark.part(8)
     def test_compiled_is_as_eager(self, name: str) -> None:
         def loss(a: Any) -> Any:
             return (SOLUTIONS[name](a) ** 3).sum()
@@ -117,6 +120,7 @@ class TestSolution:
             found = pb.compile(function)(PARAMETERS)
             np.testing.assert_allclose(found, function(PARAMETERS), rtol=1e-8, atol=1e-12)
 
+    @pytest.mark.part(6)
     def test_of_a_batch(self, name: str) -> None:
         batch = np.stack([PARAMETERS, 1.5 * PARAMETERS])
         slope = pb.grad(lambda a: (SOLUTIONS[name](a) ** 3).sum())

@@ -10,7 +10,7 @@ import pytest
 import pullback as pb
 from pullback.tracer.errors import ArgumentError
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 SHAPES = [((7,), 0), ((8,), 0), ((3, 5), 1), ((3, 5), 0), ((2, 9, 3), 1), ((1,), 0), ((0,), 0), ((2, 0), 1)]
 

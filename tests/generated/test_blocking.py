@@ -6,6 +6,8 @@ import pytest
 import pullback as pb
 from pullback.errors import DimensionError
 
+pytestmark = pytest.mark.part(4)
+
 
 def energy(table, positions, scale):
     rows = table[positions]
@@ -35,6 +37,25 @@ def test_values_are_computed_apart_from_the_additions():
     assert "for block in range" in source
     first, second = source.split("for i in range(block, block_stop):")[1:]
     assert "exp(" in first and "exp(" not in second and "] +=" in second
+
+
+@pytest.mark.parametrize("count", [128, 200, 321])
+@pytest.mark.parametrize("parallel", [False, True])
+def test_borders_of_differences_are_in_their_blocks(parallel, count):
+    """The first and the last row have one neighbour, and are written in the block that they belong to."""
+
+    def chain(x, order):
+        y = x[order]
+        return np.tanh(y[1:] * y[:-1]).sum()
+
+    rng = np.random.default_rng(0)
+    x, order = rng.standard_normal(count), rng.permutation(count)
+    slope, wanted = pb.grad(pb.compile(chain, parallel=parallel)), pb.grad(chain)(x, order)
+    (program,) = slope.programs(x, order)
+    assert "for block in range" in program.source
+    (checked,) = program.run_interpreted((x, order))
+    np.testing.assert_allclose(checked, wanted, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(slope(x, order), wanted, rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize("position", [30, -31])

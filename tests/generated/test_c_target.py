@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from c_programs import COMPILER, FLAGS, Call, CompiledByC, Recorder, compare, load, random_calls
-from extent import is_drawn
+from extent import some_of
 from operator_cases import ROWS
-from test_codegen import compiled_parts, direct, is_derived_in_code, run_pair, trial_of
+from test_codegen import cases_where, compiled_parts, direct, is_derived_in_code, run_pair, trial_of
 from test_golden import CASES, normal
 from test_loop_ir import gradient_program_of, program_of, variants
 
@@ -62,8 +62,7 @@ def test_every_operator_in_every_dtype(tmp_path: Path) -> None:
     trials = [
         trial_of([(row, case, row.draw(case, dtype)) for case in row.cases], direct)
         for row in ROWS.values()
-        for dtype in row.dtypes
-        if is_drawn((row.name, dtype), one_in=2)
+        for dtype in some_of(row.dtypes, row.name)
     ]
     programs = [build_forward(trial.graph) for trial in trials]
     compiled = CompiledByC(programs, tmp_path)
@@ -72,9 +71,9 @@ def test_every_operator_in_every_dtype(tmp_path: Path) -> None:
 
 
 def test_operators_as_numba_compiles_them(tmp_path: Path) -> None:
-    """Values and gradients of the operators' cases in float64, many in a program."""
+    """Values and gradients of the operators' cases, many in a program."""
     record, rng = Recorder(Program.__call__), np.random.default_rng(1)
-    for parameters in compiled_parts("float64", is_derived_in_code):
+    for parameters in compiled_parts(cases_where(is_derived_in_code)):
         trial = trial_of(parameters.values[0], direct)
         pair, outputs = build_pair(trial.graph, trial.wrt), trial.graph.outputs
         cotangents = [rng.standard_normal(one.shape).astype(one.dtype) for one in outputs]

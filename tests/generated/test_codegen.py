@@ -5,16 +5,17 @@ output each; a failure names the rows.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from extent import is_drawn, some_of
+from extent import some_of
 from operator_cases import (
     DERIVED_BY_PYTHON,
+    FLOATS,
     ROWS,
     Arrays,
     Case,
@@ -41,6 +42,8 @@ from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.verify import verify
+
+pytestmark = pytest.mark.part(3)
 
 GROUP = 12
 SLACK = 8.0
@@ -236,12 +239,6 @@ def grouped(parts: list[tuple[Row, Case, Arrays]], label: str) -> list[Any]:
     ]
 
 
-def drawn_groups(parts: list[tuple[Row, Case, Arrays]], label: str, one_in: int) -> list[Any]:
-    """Those of the groups that this run takes, and one at least."""
-    groups = grouped(parts, label)
-    return [one for one in groups if is_drawn(one.id, one_in)] or groups[:1]
-
-
 def has_gradient(row: Row, dtype: str) -> bool:
     return not row.no_rule and np.dtype(dtype).kind == "f"
 
@@ -254,56 +251,43 @@ def is_derived_by_python(row: Row, dtype: str) -> bool:
     return has_gradient(row, dtype) and row.name in DERIVED_BY_PYTHON
 
 
-def compiled_parts(dtype: str, wanted: Callable[[Row, str], bool]) -> list[Any]:
-    """Of float64 every second group, and of other dtypes every fourth."""
-    parts = [
-        (row, case, row.draw(case, dtype))
-        for row in ROWS.values()
-        if dtype in row.dtypes and wanted(row, dtype)
-        for case in row.compiled_cases(dtype)
-    ]
-    return drawn_groups(parts, dtype, one_in=2 if dtype == "float64" else 4)
+def compiled_parts(
+    cases: Callable[[Row, str], Iterable[Case]], draw: Callable[[Row, Case, str], Arrays] = Row.draw
+) -> list[Any]:
+    """Of the cases of each operator, in all dtypes, a quarter, and one at least."""
+    parts: dict[str, list[tuple[Row, Case, Arrays]]] = {dtype: [] for dtype in DTYPES}
+    for row in ROWS.values():
+        every = [(dtype, case) for dtype in DTYPES if dtype in row.dtypes for case in cases(row, dtype)]
+        for dtype, case in some_of(every, row.name, count=-(-len(every) // 4)):
+            parts[dtype].append((row, case, draw(row, case, dtype)))
+    return [one for dtype, found in parts.items() for one in grouped(found, dtype)]
+
+
+def cases_where(wanted: Callable[[Row, str], bool]) -> Callable[[Row, str], Iterable[Case]]:
+    return lambda row, dtype: row.compiled_cases(dtype) if wanted(row, dtype) else ()
+
+
+def special_cases(row: Row, dtype: str) -> Iterable[Case]:
+    if not row.special or dtype not in FLOATS:
+        return ()
+    return row.special_cases[: None if row.name == "power_constant" else 2]
 
 
 @pytest.mark.parametrize(
     "parts",
-    [
-        one
-        for dtype in DTYPES
-        for wanted in (is_derived_in_code, is_derived_by_python)
-        for one in compiled_parts(dtype, wanted)
-    ],
+    [*compiled_parts(cases_where(is_derived_in_code)), *compiled_parts(cases_where(is_derived_by_python))],
 )
 def test_compiled_values_and_gradients(parts: list[tuple[Row, Case, Arrays]]) -> None:
     check_trial(trial_of(parts, direct), compiled=True, gradients=True)
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [one for dtype in DTYPES for one in compiled_parts(dtype, lambda *given: not has_gradient(*given))],
-)
+@pytest.mark.parametrize("parts", compiled_parts(cases_where(lambda *given: not has_gradient(*given))))
 def test_compiled_values(parts: list[tuple[Row, Case, Arrays]]) -> None:
     """Operators without a rule, and integers and bools."""
     check_trial(trial_of(parts, direct), compiled=True, gradients=False)
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        one
-        for dtype in ("float64", "float32")
-        for one in drawn_groups(
-            [
-                (row, case, row.draw_special(case, dtype))
-                for row in ROWS.values()
-                if row.special and dtype in row.dtypes
-                for case in row.special_cases[: None if row.name == "power_constant" else 2]
-            ],
-            dtype,
-            one_in=2,
-        )
-    ],
-)
+@pytest.mark.parametrize("parts", compiled_parts(special_cases, Row.draw_special))
 def test_compiled_special_values(parts: list[tuple[Row, Case, Arrays]]) -> None:
     """Optimised machine code keeps nan and infinities as they are."""
     check_special(parts, compiled=True)

@@ -9,7 +9,7 @@ import pytest
 
 import pullback as pb
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 RNG = np.random.default_rng(23)
 SIZE = 11  # more directions than are written out

@@ -359,6 +359,37 @@ class TestForeign:
                         np.testing.assert_allclose(one, other)
                 assert sorted(calls) == [("forward", rows.shape), ("rule", rows.shape)]
 
+    def test_uncompiled_a_function_that_takes_batches_is_called_once_for_all_rows(self):
+        shapes = []
+        rows = np.random.default_rng(2).normal(size=(5, 3))
+        square = pb.primitive(lambda x, w: shapes.append(np.shape(x)) or x**2 * w, vectorized=True)
+        square.defvjp(
+            lambda y, x, w: lambda g: shapes.append(np.shape(g)) or 2.0 * x * w * g,
+            lambda y, x, w: lambda g: x**2 * g,
+        )
+        np.testing.assert_allclose(pb.vmap(square, (1, 0), 1)(rows.T, rows), (rows**3).T)
+        assert shapes == [(5, 3)]
+        shapes.clear()
+        slope = pb.grad(lambda x: pb.vmap(square)(x, rows).sum())(rows)
+        np.testing.assert_allclose(slope, 2 * rows**2)
+        assert shapes == [(5, 3)] * 2
+        np.testing.assert_allclose(pb.vmap(square, (0, None))(rows, rows[0]), rows**2 * rows[0])
+        total = pb.primitive(lambda x: x.sum(), vectorized=True)
+        with pytest.raises(OutputError, match="declared to take batches"):
+            pb.vmap(total)(rows)
+
+    @pytest.mark.parametrize("transform", [pb.grad, lambda f: pb.compile(pb.grad(f))])
+    def test_the_error_of_a_rule_is_shown_as_it_is(self, transform):
+        def rule(y, x):
+            number = np.asarray(x).tolist()[0]  # which is refused in a trace
+            return lambda g: g * {}[number]
+
+        function = pb.primitive(lambda x: x**2)
+        function.defvjp(rule)
+        with pytest.raises(KeyError) as raised:
+            transform(lambda x: function(x).sum())(POINT)
+        assert any(one.name == "<lambda>" and "{}[number]" in str(one.statement) for one in raised.traceback)
+
     def test_a_function_that_does_not_take_the_batches_it_says_is_refused(self):
         function = pb.primitive(lambda x: np.array(memoryview(np.asarray(x))).sum(), vectorized=True)
         function.defvjp(lambda y, x: lambda g: g * np.ones_like(x))

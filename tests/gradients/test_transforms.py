@@ -11,7 +11,7 @@ import pullback as pb
 from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from pullback.tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 RNG = np.random.default_rng(1)
 X, W = RNG.uniform(0.2, 1.5, 4), RNG.uniform(0.2, 1.5, 4)

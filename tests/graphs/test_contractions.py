@@ -15,6 +15,8 @@ from pullback.tracer.graph import Graph, make_input, make_node
 from pullback.tracer.ops.contraction import contract
 from pullback.tracer.spec import Spec
 
+pytestmark = pytest.mark.part(4)
+
 Array = np.ndarray
 
 

@@ -19,6 +19,8 @@ from pullback.tracer.ops.elementwise import add
 from pullback.tracer.ops.reduction import sum_
 from pullback.tracer.spec import Spec, broadcast_shapes
 
+pytestmark = pytest.mark.part(4)
+
 SHAPES = ((40, 40), (40, 30), (33, 50), (64, 31))
 """First a coincidence of two sizes, which must change nothing."""
 

@@ -11,7 +11,7 @@ import scipy.special
 import pullback as pb
 from pullback.tracer.errors import GradientError
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(0.2, 1.5, (3, 4))

@@ -10,6 +10,8 @@ from pullback.codegen.rewriting.simplify import expand_composites
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.verify import verify
 
+pytestmark = pytest.mark.part(4)
+
 BATCH = 100
 
 

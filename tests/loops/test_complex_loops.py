@@ -14,7 +14,7 @@ Z = RNG.uniform(-0.8, 0.8, (5, 3)) + 1j * RNG.uniform(-0.8, 0.8, (5, 3))
 X = RNG.uniform(0.3, 1.2, (5, 3))
 
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 
 @pytest.fixture(autouse=True)
@@ -283,6 +283,7 @@ def test_gradients_are_those_of_plain_code(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.part(8)
 def test_second_derivatives_are_those_of_plain_code(name: str) -> None:
     def curvature(z: Any, x: Any) -> Any:
         first = pb.grad(loss_of(FUNCTIONS[name]), argnums=(0, 1))(z, x)

@@ -12,6 +12,8 @@ from uncompiled import run_uncompiled, uncompiled
 
 import pullback as pb
 
+pytestmark = pytest.mark.part(4)
+
 Program = Callable[..., Any]
 PROGRAMS: dict[str, tuple[Program, tuple[tuple[int, ...], ...]]] = {}
 
@@ -318,6 +320,7 @@ def test_eager_gradient_is_the_difference_quotient(name: str, seed: int) -> None
 
 @programs
 @seeds
+@pytest.mark.part(8)
 def test_compiled_values_and_gradients_are_the_eager_ones(name: str, seed: int) -> None:
     function, shapes = PROGRAMS[name]
     compiled = pb.compile(function)

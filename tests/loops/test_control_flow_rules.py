@@ -9,6 +9,8 @@ import pytest
 import pullback as pb
 from pullback.errors import ArgumentError, DTypeError, MutationError, ShapeError, UnsupportedError
 
+pytestmark = pytest.mark.part(4)
+
 Function = Callable[..., Any]
 X = np.arange(12.0).reshape(4, 3)
 

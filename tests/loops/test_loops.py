@@ -1,5 +1,6 @@
 """The loop as an operator: its value, its code, its reverse, and what passes do to it."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -237,6 +238,25 @@ def test_source_does_not_grow_with_the_steps() -> None:
         ).source
 
     assert source(10) == source(1_000)
+
+
+def test_the_slopes_of_a_step_are_computed_once() -> None:
+    """Of a method for differential equations: each is read by the loops over all later ones."""
+
+    def slope(y: Any) -> Any:
+        prey, predators = y
+        eaten = prey * predators
+        return pb.stack([prey - eaten, eaten - predators])
+
+    def step(carry: Any, _: Any) -> Any:
+        slopes = [slope(carry)]
+        for stage in range(1, 6):
+            slopes.append(slope(carry + sum(one * (0.1 + stage + k) for k, one in enumerate(slopes))))
+        return carry + 0.01 * sum(slopes), None
+
+    function = pb.compile(lambda y: pb.scan(step, y, None, 5)[0])
+    products = re.findall(r"^ +eaten\w* = ", function.source(np.ones(2)), re.MULTILINE)
+    assert len(products) <= 2 * 2 * 6  # forward and backward, where one of two parts is chosen twice
 
 
 def test_a_carry_is_stored_as_small_as_its_readers_allow() -> None:

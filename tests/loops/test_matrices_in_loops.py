@@ -17,7 +17,10 @@ from pullback.tracer.graph import Node, make_input
 from pullback.tracer.ops import matrices
 from pullback.tracer.spec import spec_of
 
-pytestmark = pytest.mark.filterwarnings("error")  # that a function runs uncompiled is a warning
+pytestmark = [
+    pytest.mark.filterwarnings("error"),  # that a function runs uncompiled is a warning
+    pytest.mark.part(4),
+]
 
 SIZE = 3
 OTHER = np.array([[2.0, 0.3, -0.4], [0.1, 1.5, 0.2], [-0.3, 0.4, 1.8]])
@@ -178,6 +181,7 @@ def test_eager_derivatives_are_difference_quotients(body: str, name: str) -> Non
 @pytest.mark.parametrize(
     ("name", "body"), [(name, body) for name in FUNCTIONS for body in some_of([*BODIES], name, count=2)]
 )
+@pytest.mark.part(8)
 def test_compiled_derivatives_are_the_eager_ones(name: str, body: str) -> None:
     function = partial(BODIES[body], FUNCTIONS[name])
     x = stack_of_matrices()

@@ -15,6 +15,8 @@ from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.loop import loops_of
 from pullback.tracer.verify import verify
 
+pytestmark = pytest.mark.part(4)
+
 Function = Callable[..., Any]
 STEPS = 40
 
@@ -335,14 +337,32 @@ def test_why_a_loop_is_not_rolled() -> None:
     assert any("places that do not advance by a constant" in note for note in rolled.notes)
 
 
-def test_irregular_numbers_prevent_it() -> None:
-    def weighted(x, w, h):
-        for t in range(len(x)):
-            h = np.tanh(w @ h + x[t]) * (1.0 / (1 + t))
+def weighted(x, w, h):
+    for t in range(len(x)):
+        h = np.tanh(w @ h + x[t]) * (1.0 / (1 + t))
+    return h.sum()
+
+
+def test_irregular_numbers_are_rows() -> None:
+    test_values_of_the_rolled_graph(weighted)
+
+
+def test_many_irregular_numbers_prevent_it() -> None:
+    rolled = roll(traced(weighted, *arrays((65, 4), (4, 4), (4,))))
+    assert any("a number in it does not advance by a constant" in note for note in rolled.notes)
+
+
+def test_rows_of_which_some_are_constants() -> None:
+    def driven(x, w, h):
+        for t in range(24):
+            h = np.tanh(w @ h + np.full(4, np.sin(t)) * x[0])  # full of zeros first, then arrays of the trace
         return h.sum()
 
-    rolled = roll(traced(weighted, *arrays(*SHAPES)))
-    assert any("a number in it does not advance by a constant" in note for note in rolled.notes)
+    inputs = arrays(*SHAPES)
+    slope = pb.value_and_grad(pb.compile(driven), argnums=(0, 1, 2))
+    assert loops_of(slope.programs(*inputs)[0].graph.nodes)
+    for found, wanted in zip(slope(*inputs)[1], pb.grad(driven, argnums=(0, 1, 2))(*inputs)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
 def test_few_steps_are_left_alone() -> None:
@@ -490,3 +510,21 @@ def test_few_long_steps_with_arrays_of_their_own_are_left_alone() -> None:
     x, *weights = arrays((3,), *((3, 3),) * 4)
     graph = traced(layers, x, *weights)
     assert not any(note.startswith("rolled: 4 steps") for note in roll(graph).notes)
+
+
+@pytest.mark.parametrize("scales", [[1] * 3 + [2] * 2 + [3] * 9, [1] * 3 + [2] * 2 + [3] * 12], ids=len)
+def test_loops_right_behind_each_other_whose_last_steps_are_shorter(scales: list[int]) -> None:
+    def scaled(x):
+        total = 0 * x
+        for scale in scales:
+            if x > 1:
+                x = x / 2
+                if x > 20:
+                    total = total + scale * x
+            x = x * 3
+        return total
+
+    for x in (np.array(1000.0), np.array(2500.0)):
+        assert pb.compile(scaled)(x) == pytest.approx(scaled(x), rel=1e-12)
+        value, slope = pb.compile(pb.value_and_grad(scaled))(x)
+        assert value == pytest.approx(scaled(x), rel=1e-12) and slope == pytest.approx(scaled(x) / x)

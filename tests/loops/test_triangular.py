@@ -10,6 +10,8 @@ from pullback.codegen.rolling.roll import roll
 from pullback.tracer.graph import Graph
 from pullback.tracer.loop import LoopNode, is_loop
 
+pytestmark = pytest.mark.part(4)
+
 
 def cholesky(a):
     for i in range(a.shape[0]):

@@ -1,6 +1,9 @@
 """`while` loops of plain Python that values steer: one program for any number of turns."""
 
+import itertools
+import random
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,6 +11,8 @@ import numpy as np
 import pytest
 
 import pullback as pb
+
+pytestmark = pytest.mark.part(4)
 
 Function = Callable[..., Any]
 
@@ -214,16 +219,92 @@ def with_the_value_before(x):
     return x + before
 
 
+def with_an_attribute_of_a_function(x):
+    def state():
+        pass
+
+    state.count = 0
+    while x > 1:
+        state.count += 1
+        x = x / (2 if state.count < 4 else 3)
+    return x
+
+
+def with_a_class_of_its_own(x):
+    class State:
+        count = 0
+
+        @classmethod
+        def scale(cls):
+            cls.count += 1
+            return 2 if cls.count < 4 else 3
+
+    while x > 1:
+        x = x / State.scale()
+    return x
+
+
+def with_a_list_that_has_attributes(x):
+    class Row(list):
+        count = 0
+
+    row = Row()
+    while x > 1:
+        row.count += 1
+        x = x / (2 if row.count < 4 else 3)
+    return x
+
+
+def with_a_module(x):
+    import types
+
+    module = types.ModuleType("module")
+    module.count = 0
+    while x > 1:
+        module.count += 1
+        x = x / (2 if module.count < 4 else 3)
+    return x
+
+
+def with_random_numbers_of_pythons(x):
+    draws = random.Random(3)
+    while x > 1:
+        x = x / (2 if draws.random() < 0.7 else 3)
+    return x
+
+
+def with_a_default_dict(x):
+    counts = defaultdict(itertools.count().__next__)
+    while x > 1:
+        x = x / (2 if counts["x"] < 4 else 3)
+        counts.clear()
+    return x
+
+
+def with_a_consumer_of_turns(x):
+    def halves(x):
+        while x > 1:
+            x = x / 2
+            yield x
+
+    total = 0 * x
+    for scale, y in zip([1, 1, 1, 1, 2, 2, 3, 3, 3, 3] * 4, halves(x)):
+        total = total + scale * y
+    return total
+
+
 WITH_STATE = [
     with_a_counter, with_a_growing_list, with_an_iterator, with_a_for, with_an_attribute, with_a_nonlocal,
     with_a_list_of_scales, with_a_parity, with_values_sorted, with_the_value_before,
+    with_an_attribute_of_a_function, with_a_class_of_its_own, with_a_list_that_has_attributes, with_a_module,
+    with_random_numbers_of_pythons, with_a_default_dict, with_a_consumer_of_turns,
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", WITH_STATE)
 def test_what_turns_do_besides_values_counts(function: Function) -> None:
     compiled = pb.compile(function)
-    for one in (1e3, 3.0, 1e6, 40.0, 7.0, 2.2, 1e4, 17.0):
+    for one in (3.0, 1e3, 1e6, 40.0, 7.0, 2.2, 1e4, 17.0):
         assert compiled(np.array(one)) == pytest.approx(function(np.array(one)), rel=1e-12)
 
 

@@ -8,6 +8,8 @@ import pytest
 import pullback as pb
 from pullback.tracer.views import region_of_view
 
+pytestmark = pytest.mark.part(4)
+
 
 def recurrence(start, factor, n):
     y = np.zeros(n)

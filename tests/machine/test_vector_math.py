@@ -23,6 +23,8 @@ from pullback.codegen.vector_math.primitives import (
     split,
 )
 
+pytestmark = pytest.mark.part(4)
+
 DTYPES = ("float32", "float64")
 TWO_OPERANDS = (
     "atan2", "floor_divide", "hypot", "igamma", "igammac", "maximum", "minimum", "nextafter", "power",

@@ -14,6 +14,8 @@ from pullback.codegen.vector_math import measure, samples
 from pullback.codegen.vector_math.accuracy import CASES, FORMATS, error, errors, errors_of_float32
 from pullback.codegen.vector_math.primitives import FLOAT32, FLOAT64
 
+pytestmark = pytest.mark.part(4)
+
 DTYPES = ("float32", "float64")
 each_function = pytest.mark.parametrize("name", CASES)
 each_dtype = pytest.mark.parametrize("dtype", DTYPES)
@@ -54,6 +56,7 @@ def test_errors_of_many_float64(name: str) -> None:
 
 @pytest.mark.slow
 @each_function
+@pytest.mark.part(8)
 def test_errors_of_a_million_float32(name: str) -> None:
     found = measure.measure_float32(name, every=1021 if WHOLE else 4093)
     assert found.error <= CASES[name].bound, found.arguments

@@ -13,6 +13,8 @@ from pullback.codegen.vector_math.measure import results
 from pullback.tracer.ops.complex_parts import PARTS_OF
 from pullback.tracer.ops.elementwise import sigmoid
 
+pytestmark = pytest.mark.part(4)
+
 DTYPES = ("float32", "float64")
 NUMPYS: dict[str, Callable[..., Any]] = {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,

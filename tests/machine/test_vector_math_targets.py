@@ -21,6 +21,8 @@ from pullback.codegen.vector_math import staged
 from pullback.codegen.vector_math.complex_numbers import PARTS
 from pullback.codegen.vector_math.measure import results
 
+pytestmark = pytest.mark.part(4)
+
 TYPES = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
 LOOPS = {"igamma", "igammac", "zeta"}
 """What takes as many steps as it needs: single numbers, of the end of an array, go by a call."""

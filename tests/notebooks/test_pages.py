@@ -1,5 +1,6 @@
 """What notebooks show of compiled functions, sources, graphs and Tensors."""
 
+import itertools
 import re
 import sys
 from html.parser import HTMLParser
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.runtime.notebooks import page
 
 X, W = np.linspace(0, 1, 5), np.full(5, 0.3)
 
@@ -86,6 +88,21 @@ def test_two_pages_have_no_name_in_common() -> None:
     source = pb.value_and_grad(energy).source(X, W)
     one, other = ({a["id"] for _, a in Parsed(source._repr_html_()).found if "id" in a} for _ in range(2))
     assert not one & other
+
+
+def test_pages_of_two_sessions_have_no_name_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notebook keeps the pages of former sessions, in which numbers began anew."""
+    identities = []
+    for function in (energy, lambda x, w: (x * w).sum()):
+        monkeypatch.setattr(page, "_numbers", itertools.count(1))
+        found = Parsed(pb.value_and_grad(pb.compile(function)).source(X, W)._repr_html_()).found
+        identities.append({a["id"] for _, a in found if "id" in a})
+    assert not identities[0] & identities[1]
+
+
+def test_a_graph_is_shown_as_text() -> None:
+    graph = energy.graph(X, W)
+    assert repr(graph) == str(graph) and "tanh(" in repr(graph) and "filename=" not in repr(graph)
 
 
 def test_a_function_shows_what_its_latest_kind_of_call_has_made() -> None:

@@ -1,4 +1,4 @@
-"""The programs of the pages in `docs/` run, and print what they say."""
+"""The programs of the pages in `docs/` run, and print what they say; files that pages name exist."""
 
 import re
 import subprocess
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
+CHECKOUT = Path(__file__).parents[2]
+DOCS = CHECKOUT / "docs"
 PROGRAMS = [
     pytest.param(program, id=f"{page.stem}-{number}")
     for page in sorted(DOCS.glob("*.md"))
@@ -24,3 +25,16 @@ def test_programs_print_what_they_say(program: str) -> None:
     expected = re.findall(r"print\(.*\)  # (.*)", program)
     for line, said in zip(run.stdout.splitlines(), expected, strict=True):
         assert line.startswith(said.removesuffix("...")), run.stdout
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "benchmarks/README.md"])
+def test_files_that_a_page_names_exist(page: str) -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a checkout")
+    files = [Path(one) for one in listed.stdout.split()]
+    known = {f"/{one}" for file in files for one in (file, *file.parents)}
+    text = (CHECKOUT / page).read_text(encoding="utf-8")
+    named = re.findall(r"[\w/.]*\w\.(?:py|pyi|md|toml|c|h)\b|\b[\w/]+/(?=[\s`,;:)])", text)
+    found = {one.rstrip("/") for one in named} - {"model.py"}
+    assert not [one for one in sorted(found) if not any(path.endswith(f"/{one}") for path in known)]

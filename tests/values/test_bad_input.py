@@ -91,6 +91,52 @@ def test_options_that_do_not_exist() -> None:
         pb.compile(3)  # type: ignore[call-overload]
 
 
+def in_place_on_a_leaf() -> None:
+    x = pb.tensor(X, requires_grad=True)
+    x += 1.0
+
+
+def without_a_value(w: Any) -> Any:
+    return (X * w).sum()
+
+
+def written_in_place(w: Any) -> Any:
+    w[0] = 2.0
+    return w.sum()
+
+
+class Model:
+    weight = X
+
+
+@pytest.mark.parametrize(
+    ("mistake", "error", "says"),
+    [
+        (lambda: pb.ones(3)[:2.0], TypeError, "slice indices must be integers or None, found 2.0.*int()"),
+        (lambda: pb.grad(lambda x, n: x[:n].sum())(X, 2.0), TypeError, "found 2.0.*at test_bad_input.py"),
+        (lambda: pb.compile(lambda x, n: x[n:])(X, 2.0), TypeError, "found 2.0.*at test_bad_input.py"),
+        (lambda: pb.compile(lambda x: x if x > 0 else -x)(X), ValueError, "at test_bad_input.py.*x.any()"),
+        (in_place_on_a_leaf, GradientError, r"operation, at test_bad_input.py:\d+  x \+= 1.0. Wr.*no_grad"),
+        (lambda: pb.grad(written_in_place)(X.copy()), MutationError, r"'w'.*write into a copy\(\) of"),
+        (lambda: pb.grad(pb.compile(without_a_value))(None), TypeError, "X . w is given None, at test_bad"),
+        (lambda: pb.grad(loss)(Model(), X), ArgumentError, "argument 'w' is a Model.*dataclasses"),
+        (lambda: np.sin(pb.tensor(X, requires_grad=True), out=X.copy()), TypeError, "Call it without `out`"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_its_line_and_remedy(mistake: Any, error: Any, says: str) -> None:
+    with pytest.raises(error, match=f"(?s){says}"):
+        mistake()
+
+
+def test_what_has_code_is_named_where_only_the_gradient_was_called() -> None:
+    fresh = pb.compile(lambda x: (x * x).sum())
+    slope = pb.value_and_grad(fresh)
+    slope(X)
+    with pytest.raises(ArgumentError, match=r"not been called yet.*g = value_and_grad\(f\).*g.source\(\)"):
+        fresh.source()
+    assert "d_x" in slope.source()
+
+
 # --- results ----------------------------------------------------------------------------------------------
 
 

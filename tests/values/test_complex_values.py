@@ -11,6 +11,8 @@ import pytest
 import pullback as pb
 from pullback import errors
 
+pytestmark = pytest.mark.part(4)
+
 Z = np.array([1 + 2j, -3.5 + 0.5j, 2 - 1j])
 M = np.array([[1 + 2j, 3 - 1j], [0.5j, -2 + 1j]])
 DTYPES = ("bool", "uint8", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128")

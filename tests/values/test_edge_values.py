@@ -12,7 +12,7 @@ import pytest
 import pullback as pb
 from pullback.errors import ArgumentError, DTypeError
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 torch = pytest.importorskip("torch")
 inf, nan = np.inf, np.nan

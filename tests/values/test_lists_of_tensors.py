@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.integrate
+import scipy.signal
+import scipy.sparse.linalg
 
 import pullback as pb
 from pullback import errors
@@ -53,6 +56,11 @@ PROGRAMS: list[Callable[[Any], Any]] = [
     lambda x: np.cov([x, [x[0], 1.0, 2.0]]) + np.average([x[0], x[1]], weights=[x[2], 1.0]),
     lambda x: np.mean([x * k for k in range(3)], axis=0) + np.std([x[0], x[1], x[2]]),
     lambda x: np.add.reduce([x[0], x[1]]) * np.maximum([x[0], x[1]], [1.0, x[2]]),
+    lambda x: abs(np.fft.rfft([x[0], 1.0, x[1], x[2]])),
+    lambda x: scipy.integrate.simpson([x[0], x[1], 1.0], x=[0.0, x[2], 3.0]),
+    lambda x: scipy.integrate.trapezoid([x[0], 1.0, x[1]], dx=x[2]),
+    lambda x: scipy.signal.lfilter([1.0, x[0]], [1.0, 0.1 * x[1]], [x[2], 1.0, 2.0]),
+    lambda x: scipy.sparse.linalg.cg(scipy.sparse.diags_array([2.0, 3.0]), [x[0], x[1]], rtol=1e-13)[0],
 ]
 
 

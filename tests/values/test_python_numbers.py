@@ -10,7 +10,7 @@ import pytest
 
 import pullback as pb
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 X = np.arange(1.0, 6.0)
 X32 = X.astype(np.float32)

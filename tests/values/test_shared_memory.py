@@ -11,6 +11,8 @@ import pytest
 
 import pullback as pb
 
+pytestmark = pytest.mark.part(4)
+
 X = np.array([3.0, 1.5, 2.0, 7.0])
 COPIES = """
 np.meshgrid(y, y)[0] | np.meshgrid(y, y)[1] | np.meshgrid(y, y, sparse=True)[0] | np.meshgrid(y)[0]

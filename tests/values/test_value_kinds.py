@@ -13,7 +13,7 @@ from scipy import linalg, special, stats
 
 import pullback as pb
 
-pytestmark = pytest.mark.usefixtures("partly_compiled")
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 X = np.array([1.0, 2.0, 4.0])
 X32 = X.astype(np.float32)
@@ -106,7 +106,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "a compiled function inside": (lambda x: pb.compile(lambda y: y.std())(x) * x.var(), (X,)),
     "a gradient inside": (lambda x: pb.grad(lambda y: (y**3).sum())(x).std(), (X,)),
     "what a compiled function returns": (lambda x: pb.compile(lambda y: y * 2)(x).std(), (X,)),
-    "round": (lambda x: x * round(x[1]), (X,)),
+    "round": (lambda x: x * round(x[1]) + x * round(x[1] + 0.7) - round(-2.6 * x[1]) + round(x[1], 1), (X,)),
     "arrays like a Tensor": (lambda x: [written_like(one) for one in (x, [x[0]])], (W,)),
     "arrays of Tensors": (lambda x: (np.r_[x, x[0]], np.c_[x, x], np.vectorize(lambda z: 2 * z)(x)), (W,)),
     "SciPy makes arrays": (lambda x: (special.softmax(x), linalg.norm(x), stats.norm.pdf(x)), (W,)),
@@ -325,3 +325,15 @@ def test_a_number_of_pythons_takes_no_tuple():
     for function in (lambda x, number: number + x.max(axis=0), pb.compile(lambda x, n: n + x.max(axis=0))):
         with pytest.raises((TypeError, pb.errors.PullbackError)):
             function(x, 1.5)
+
+
+@pytest.mark.parametrize("copied", [lambda x: x.copy(), lambda x: x.astype(np.float32).astype(float)])
+def test_a_copy_of_an_array_without_dimensions_is_an_array(copied: Callable[[Any], Any]) -> None:
+    def halved(x: Any) -> Any:
+        x = copied(x)
+        y = x
+        x *= 0.5
+        return x + y
+
+    x = np.array(9.0)
+    assert halved(x) == 9.0 and pb.compile(halved)(x) == 9.0 and pb.value_and_grad(halved)(x)[0] == 9.0

@@ -130,11 +130,19 @@ def _declare_on_pairs(name: str, family: str, **fields: Any) -> Operator:
     )  # fmt: skip
 
 
+def _chosen_as_for(operator: Operator) -> Callable[..., int]:
+    assert operator.call is not None
+    choose = operator.call.choose
+    return lambda a, of, pairs, options: choose(a, **dict(options))
+
+
 on_pairs = _declare_on_pairs("on_pairs", "eager")
 BY_CALLS: dict[str, Operator] = {
     one.name: _declare_on_pairs(
         f"{one.name}_on_pairs", one.family, noun=one.noun,
-        call=WholeCall((one.call.of_pairs,), dims=one.call.dims + 1, refusal=one.call.refusal),
+        call=WholeCall(
+            one.call.of_pairs, _chosen_as_for(one), dims=one.call.dims + 1, refusal=one.call.refusal
+        ),
     )
     for one in vars(decompositions).values()
     if isinstance(one, Operator) and one.call is not None and one.call.of_pairs

@@ -57,8 +57,9 @@ def matrix(
     name: str,
     *,
     planes: int,
-    function: str,
-    of_pairs: str = "",
+    functions: tuple[str, ...],
+    of_pairs: tuple[str, ...] = (),
+    choose: Callable[..., int] = lambda a: 0,
     evaluate: Callable[..., np.ndarray],
     vjp: Mapping[str, Callable[..., Array]] | None = None,
     square: bool = False,
@@ -66,8 +67,8 @@ def matrix(
     converges: bool = False,
     **fields: Any,
 ) -> Operator:
-    """Declare a decomposition: of (..., m, n) it makes (..., planes, m, n), in code by `function`, and by
-    `of_pairs` of complex numbers.
+    """Declare a decomposition: of (..., m, n) it makes (..., planes, m, n), in code by one of `functions`,
+    and of `of_pairs` of complex numbers, which `choose` says by the attributes.
 
     Without planes it makes (..., m + 1, n) real numbers, the last row of which counts, and 2 m + 1 rows of
     complex matrices. Those that hold `positions` are real as well. `converges`: LAPACK's iteration does so,
@@ -84,7 +85,7 @@ def matrix(
     refusal = (f"linalg.{name}", NOT_CONVERGING.removeprefix("is not ")) if converges else None
     return declare(
         name, "decomposition", "a", infer=infer, evaluate=evaluate, vjp=vjp,
-        call=WholeCall((function,), refusal=refusal, of_pairs=of_pairs), **fields,
+        call=WholeCall(functions, choose, refusal=refusal, of_pairs=of_pairs), **fields,
     )  # fmt: skip
 
 
@@ -252,17 +253,22 @@ def _require_matrix(name: str, a: Spec, square: bool = False) -> None:
 # --- symmetric matrices: eigenvectors in columns, a row of eigenvalues --------------------------------------
 
 
-def _symmetric_by_lapack(a: np.ndarray, routine: str) -> tuple[np.ndarray, np.ndarray]:
+def _symmetric_by_lapack(a: np.ndarray, routine: str, lower: bool) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, and the matrix that LAPACK leaves, by column."""
-    is_finite = np.isfinite(a).all()  # of the upper triangle LAPACK reads nothing
-    across = np.array(np.swapaxes(a, -1, -2), order="C") if is_finite else _by_column(np.tril(a))
+    is_finite = np.isfinite(a).all()  # of the other triangle LAPACK reads nothing
+    read = a if is_finite else np.tril(a) if lower else np.triu(a)
+    across = np.array(np.swapaxes(read if is_finite else _finite(read), -1, -2), order="C")
     values = np.empty(a.shape[:-1], real_dtype(a.dtype))
-    _computed(routine, across, 0, a.shape[-1], values)
+    _computed(routine if lower else f"{routine}_of_upper", across, 0, a.shape[-1], values)
     return _converged(values), across
 
 
-def _evaluate_eigh(a: np.ndarray) -> np.ndarray:
-    values, across = _symmetric_by_lapack(a, "eigenvectors")
+def _which_triangle(a: Spec, lower: bool) -> int:
+    return int(not lower)
+
+
+def _evaluate_eigh(a: np.ndarray, lower: bool) -> np.ndarray:
+    values, across = _symmetric_by_lapack(a, "eigenvectors", lower)
     return _planes(a, np.swapaxes(across, -1, -2), values[..., None, :])
 
 
@@ -282,22 +288,24 @@ def _eigh_cotangent(g: Array, y: Array) -> Array:
 
 
 eigh = matrix(
-    "eigh", planes=2, square=True, function="eigen_symmetric",
-    of_pairs="eigen_hermitian", evaluate=_evaluate_eigh,
+    "eigh", planes=2, square=True, functions=("eigen_symmetric", "eigen_symmetric_of_upper"),
+    of_pairs=("eigen_hermitian", "eigen_hermitian_of_upper"), choose=_which_triangle,
+    evaluate=_evaluate_eigh,
     vjp={"a": _eigh_cotangent}, converges=True, grad_fn="LinalgEigh", of_complex=OWN_RULES,
-    doc="eigenvectors and eigenvalues of a symmetric matrix, of whose lower triangle they are read",
+    doc="eigenvectors and eigenvalues of a symmetric matrix, of whose lower or upper triangle they are read",
 )  # fmt: skip
 
 
-def _eigenvalues_cotangent(g: Array, a: Array) -> Array:
-    vectors = plane_of(eigh(a), 0)
+def _eigenvalues_cotangent(g: Array, a: Array, lower: bool) -> Array:
+    vectors = plane_of(eigh(a, lower=lower), 0)
     return product(scaled(last_row_of(g), vectors), adjoint(vectors))
 
 
 eigvalsh = matrix(
-    "eigvalsh", planes=0, square=True, function="eigenvalues_symmetric", converges=True,
-    of_pairs="eigenvalues_hermitian", of_complex=OWN_RULES,
-    evaluate=lambda a: _last_row(_symmetric_by_lapack(a, "eigenvalues")[0], a),
+    "eigvalsh", planes=0, square=True, converges=True, of_complex=OWN_RULES, choose=_which_triangle,
+    functions=("eigenvalues_symmetric", "eigenvalues_symmetric_of_upper"),
+    of_pairs=("eigenvalues_hermitian", "eigenvalues_hermitian_of_upper"),
+    evaluate=lambda a, lower: _last_row(_symmetric_by_lapack(a, "eigenvalues", lower)[0], a),
     vjp={"a": _eigenvalues_cotangent}, grad_fn="LinalgEigh",
     doc="eigenvalues alone, in the last row",
 )  # fmt: skip
@@ -342,7 +350,13 @@ def _infer_whole_basis(a: Spec, by: str) -> Spec:
 
 
 def _evaluate_whole_basis(a: np.ndarray, by: str) -> np.ndarray:
-    return np.linalg.svd(a)[0] if by == "svd" else np.linalg.qr(a, "complete")[0]
+    if by == "qr":
+        return np.linalg.qr(a, "complete")[0]
+    return np.linalg.svd(a)[0] if by == "svd" else _adjoint(np.linalg.svd(_adjoint(a))[2])
+
+
+def _adjoint(a: np.ndarray) -> np.ndarray:
+    return np.conjugate(np.swapaxes(a, -1, -2))
 
 
 whole_basis = declare(
@@ -359,12 +373,20 @@ def _no_rule_of_basis() -> Array:
 # --- singular values of tall matrices: U, a row of values, V ------------------------------------------------
 
 
-def _evaluate_svd(a: np.ndarray) -> np.ndarray:
+def _evaluate_svd(a: np.ndarray, adjoint: bool) -> np.ndarray:
     rows, size = a.shape[-2:]
-    across, values = _by_column(a), np.empty((*a.shape[:-2], size), real_dtype(a.dtype))
-    left, right = np.empty_like(across), np.empty((*a.shape[:-2], size, size), a.dtype)
-    _computed("singular_vectors", across, rows, size, values, left, right)
-    return _planes(a, np.swapaxes(left, -1, -2), _converged(values)[..., None, :], np.conjugate(right))
+    values, square = np.empty((*a.shape[:-2], size), real_dtype(a.dtype)), (*a.shape[:-2], size, size)
+    if adjoint:
+        across, right = np.array(np.conjugate(_finite(a)), order="C"), np.empty(square, a.dtype)
+        left = np.empty_like(across)
+        _computed("singular_vectors_of_wide", across, rows, size, values, right, left)
+        left, right = np.conjugate(left), np.swapaxes(right, -1, -2)
+    else:
+        across, right = _by_column(a), np.empty(square, a.dtype)
+        left = np.empty_like(across)
+        _computed("singular_vectors", across, rows, size, values, left, right)
+        left, right = np.swapaxes(left, -1, -2), np.conjugate(right)
+    return _planes(a, left, _converged(values)[..., None, :], right)
 
 
 def _evaluate_svdvals(a: np.ndarray) -> np.ndarray:
@@ -402,21 +424,24 @@ def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
 
 
 svd = matrix(
-    "svd", planes=3, function="singular", of_pairs="singular_of_complex", evaluate=_evaluate_svd,
+    "svd", planes=3, functions=("singular", "singular_of_adjoint"), evaluate=_evaluate_svd,
+    of_pairs=("singular_of_complex", "singular_of_complex_adjoint"),
+    choose=lambda a, adjoint: int(adjoint),
     vjp={"a": _svd_cotangent}, converges=True, grad_fn="LinalgSvd", of_complex=OWN_RULES,
-    doc="singular values and vectors of a matrix with at least as many rows as columns",
+    doc="singular values and vectors of a matrix with at least as many rows as columns, with the signs that "
+    "LAPACK gives them, or if `adjoint` with those that it gives them for the adjoint",
 )  # fmt: skip
 
 
 def _singular_values_cotangent(g: Array, a: Array, a_spec: Spec) -> Array:
-    parts = svd(a)
+    parts = svd(a, adjoint=False)
     left, right = plane_of(parts, 0), rows_of(plane_of(parts, 2), 0, a_spec.shape[-1])
     return product(scaled(last_row_of(g), left), adjoint(right))
 
 
 svdvals = matrix(
-    "svdvals", planes=0, function="singular_numbers", evaluate=_evaluate_svdvals,
-    of_pairs="singular_numbers_of_complex", of_complex=OWN_RULES,
+    "svdvals", planes=0, functions=("singular_numbers",), evaluate=_evaluate_svdvals,
+    of_pairs=("singular_numbers_of_complex",), of_complex=OWN_RULES,
     vjp={"a": _singular_values_cotangent}, converges=True, grad_fn="LinalgSvd",
     doc="singular values alone, in the last row, of a matrix with at least as many rows as columns",
 )  # fmt: skip
@@ -455,7 +480,8 @@ def _qr_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
 
 
 qr = matrix(
-    "qr", planes=2, function="orthogonal_triangular", of_pairs="unitary_triangular", evaluate=_evaluate_qr,
+    "qr", planes=2, functions=("orthogonal_triangular",), of_pairs=("unitary_triangular",),
+    evaluate=_evaluate_qr,
     vjp={"a": _qr_cotangent}, grad_fn="LinalgQr", of_complex=OWN_RULES,
     doc="orthonormal columns and a triangle with that product, of a matrix with no more columns than rows",
 )  # fmt: skip
@@ -477,7 +503,7 @@ def _evaluate_exchanges(a: np.ndarray) -> np.ndarray:
 
 
 row_exchanges = matrix(
-    "row_exchanges", planes=3, function="exchanged_rows", evaluate=_evaluate_exchanges, positions=True,
+    "row_exchanges", planes=3, functions=("exchanged_rows",), evaluate=_evaluate_exchanges, positions=True,
     of_complex=HOLOMORPHIC,
     doc="the order of rows, and the pivots, with which elimination divides by the largest",
 )  # fmt: skip
@@ -504,7 +530,7 @@ def _lu_cotangent(g: Array, y: Array) -> Array:
 
 
 lu = matrix(
-    "lu", planes=1, square=True, function="triangles", evaluate=_evaluate_lu, vjp={"a": _lu_cotangent},
+    "lu", planes=1, square=True, functions=("triangles",), evaluate=_evaluate_lu, vjp={"a": _lu_cotangent},
     grad_fn="LinalgLu", of_complex=HOLOMORPHIC,
     doc="the triangles whose product a square matrix is, the lower one with a diagonal of ones",
 )  # fmt: skip
@@ -526,7 +552,7 @@ def _exp_cotangent(g: Array, a: Array) -> Array:
 
 
 exponentials = matrix(
-    "exponentials", planes=6, square=True, function="exponential",
+    "exponentials", planes=6, square=True, functions=("exponential",),
     evaluate=lambda a: _planes(a, _expm(a), *[np.zeros((0, 0))] * 5),
     vjp={"a": lambda g, a: _exp_cotangent(plane_of(g, 0), a)}, of_complex=HOLOMORPHIC,
     doc="the exponential of a matrix, and room to compute it in",
@@ -619,7 +645,7 @@ def _pinv(a: Array, tolerance: Any, hermitian: bool) -> Array:
         return where(kept, 1.0 / where(kept, a, 1.0), 0.0)
     rows, columns = a.shape[-2:]
     wide = rows < columns
-    parts = svd(transposed(a) if wide else a)
+    parts = svd(transposed(a), adjoint=True) if wide else svd(a, adjoint=False)
     size = min(rows, columns)
     left, values = plane_of(parts, 0), rows_of(plane_of(parts, 1), 0, 1)
     right = rows_of(plane_of(parts, 2), 0, size)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..operator import Array, Operator
 from ..score_moments import beta_moment, gamma_moment
-from .elementwise import equal, exp, log, log1p, sign, where
+from .elementwise import equal, exp, log, log1p, where
 from .special import digamma, eager, lgamma, of_scipy, trigamma
 
 
@@ -201,10 +201,38 @@ def student_density(df: Array, t: Array) -> Array:
     return exp(constant - 0.5 * (df + 1.0) * log1p(t * t / df))
 
 
+def _student_moment_by_degrees(g: Array, df: Array, t: Array, order: int) -> Array:
+    """Through the shape a = df / 2, as of beta variables, and through the limit, where t is divided out."""
+    a = 0.5 * df
+    total = student_moment(df, t, order=order + 1)
+    if order:
+        slope = trigamma(a + 0.5) - trigamma(a)
+        total = total + order * slope * student_moment(df, t, order=order - 1)
+    return g * (0.5 * total + student_density(df, t) * _power(_student_score(df, t), order) * t / df)
+
+
+def _student_score(df: Array, t: Array) -> Array:
+    return digamma(0.5 * (df + 1.0)) - digamma(0.5 * df) - log1p(t * t / df)
+
+
+@_moment
+def _student_moment(df: np.ndarray, t: np.ndarray, order: int) -> np.ndarray:
+    return np.sign(t) * beta_moment(0.5 * df, np.full_like(df, 0.5), df / (df + t * t), order, 0)
+
+
+student_moment = eager(
+    "student_moment", "df t", numpy=_student_moment, domain=(0.5, 3.0),
+    vjp={
+        "df": _student_moment_by_degrees,
+        "t": lambda g, df, t, order: -2.0 * g * student_density(df, t) * _power(_student_score(df, t), order),
+    },
+    doc="the mean of score**order, of the shape df / 2, below df / (df + t * t), of beta variables; odd in t",
+)  # fmt: skip
+
+
 def _student_by_degrees(df: Array, t: Array) -> Array:
     """It depends on df through the incomplete beta function's shape, and through t / sqrt(df)."""
-    tail = _mean(0.5 * df, 0.5, df / (df + t * t), 1, 0)
-    return -0.25 * sign(t) * tail - 0.5 * t * student_density(df, t) / df
+    return -0.25 * student_moment(df, t, order=1) - 0.5 * t * student_density(df, t) / df
 
 
 stdtr = eager(

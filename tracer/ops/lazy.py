@@ -13,6 +13,13 @@ def scipy_special() -> ModuleType:
 
 
 @functools.cache
+def scipy_stats() -> ModuleType:
+    import scipy.stats
+
+    return scipy.stats
+
+
+@functools.cache
 def scipy_linalg() -> ModuleType:
     import scipy.linalg
 

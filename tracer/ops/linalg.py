@@ -113,6 +113,29 @@ lower_half = declare(
 )  # fmt: skip
 
 
+def _of_lower_triangle(x: Array, sign: float) -> Array:
+    rows, columns = _rows_and_columns(x.shape[-1])
+    diagonal = x if sign > 0 else 0.0
+    return where(greater(rows, columns), x, where(equal(rows, columns), diagonal, sign * transposed(x)))
+
+
+def _evaluate_symmetric(x: np.ndarray, sign: float) -> np.ndarray:
+    across = np.swapaxes(x, -1, -2)
+    across = np.conjugate(across) if x.dtype.kind == "c" else across
+    found = np.where(np.tri(x.shape[-1], dtype=bool), x, across if sign > 0 else -across)
+    if sign < 0 or x.dtype.kind == "c":  # for the diagonal is its own image
+        np.einsum("...ii->...i", found if sign < 0 else found.imag)[...] = 0
+    return found
+
+
+symmetric = declare(
+    "symmetric", "composite", "x", infer=lambda x, sign: x, body=_of_lower_triangle,
+    evaluate=_evaluate_symmetric, of_complex=OWN_RULES,
+    vjp={"x": lambda g, sign: lower_half(g + sign * adjoint(g))},
+    doc="the lower triangle and its mirror image: conjugated, and negative for the sign -1",
+)  # fmt: skip
+
+
 # --- elimination --------------------------------------------------------------------------------------------
 
 

@@ -12,10 +12,11 @@ from .rules import (
     primitive,
 )  # fmt: skip
 from .tracer import Box, notrace_primitive
+from .vspaces import VSpace, vspace
 
 __all__ = [
-    "Box", "def_linear", "defjvp", "defjvp_argnum", "defjvp_argnums", "defvjp", "defvjp_argnum",
-    "defvjp_argnums", "notrace_primitive", "primitive",
+    "Box", "VSpace", "def_linear", "defjvp", "defjvp_argnum", "defjvp_argnums", "defvjp", "defvjp_argnum",
+    "defvjp_argnums", "notrace_primitive", "primitive", "vspace",
 ]  # fmt: skip
 
 __getattr__ = _missing_of(__name__)

@@ -15,10 +15,6 @@ GRAPHS = "pullback.compile(f).graph(*args) is the graph of a function, and .sour
 RULES = "Decorate a function with autograd.extend.primitive, and give it rules by defvjp or defjvp"
 REMEDIES = {
     "Box": CONTAINERS, "VSpace": CONTAINERS, "SparseObject": CONTAINERS,
-    "vspace": (
-        "numpy.zeros_like(x), numpy.ones_like(x) and numpy.shape(x) say of an array what vspace(x) does, "
-        "autograd.misc.flatten(x) of a container"
-    ),
     "Node": GRAPHS, "JVPNode": GRAPHS, "VJPNode": GRAPHS, "full_graph": GRAPHS, "trace": GRAPHS,
     "new_box": GRAPHS, "backward_pass": "make_vjp pulls cotangents back",
     "primitive_vjps": RULES, "primitive_jvps": RULES, "wrap_namespace": RULES,

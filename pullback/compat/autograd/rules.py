@@ -15,11 +15,11 @@ import numpy as np
 import pullback
 from pullback.errors import ArgumentError
 from pullback.runtime.autograd.custom_rules import defjvp as _defjvp
-from pullback.runtime.autograd.custom_rules import defvjp as _defvjp
 from pullback.runtime.numpy_api.protocols import FUNCTIONS
 from pullback.runtime.tracing.stand_ins import Called
 
 from .conventions import Function, conjugated, subvals
+from .vspaces import vspace
 
 
 class primitive(pullback.primitive):
@@ -46,6 +46,26 @@ class primitive(pullback.primitive):
         self.fun = f_raw
         self._vjp_of_several: Function | None = None
         self._jvp_of_several: Function | None = None
+
+    def defvjp(self, vjpmaker: Function, argnum: int = 0) -> None:  # type: ignore[override]
+        """Give one argument a rule `vjpmaker(g, ans, vs, gvs, *args)`; deprecated, as in HIPS autograd."""
+
+        def staged(ans: Any, *args: Any, **kwargs: Any) -> Function:
+            return lambda g: vjpmaker(g, ans, vspace(args[argnum]), vspace(g), *args, **kwargs)
+
+        self._deprecated("defvjp", staged, [argnum])
+
+    def defvjp_is_zero(self, argnums: Sequence[int] = (0,)) -> None:
+        """Say that arguments have the gradient zero; deprecated, as in HIPS autograd."""
+        self._deprecated("defvjp_is_zero", None, argnums)
+
+    def defgrad(self, gradfun: Function, argnum: int = 0) -> None:
+        """Give one argument a rule `gradfun(ans, *args)(g)`; deprecated, as in HIPS autograd."""
+        self._deprecated("defgrad", gradfun, [argnum])
+
+    def _deprecated(self, name: str, vjpmaker: Function | None, argnums: Sequence[int]) -> None:
+        warnings.warn(f"{name} is deprecated: write autograd.extend.defvjp(f, ...).", stacklevel=3)
+        super().defvjp(*[vjpmaker] * len(argnums), argnums=argnums)
 
     def _has_pull(self) -> bool:
         return self._vjp_of_several is not None or super()._has_pull()
@@ -92,7 +112,7 @@ def defvjp(fun: Any, *vjpmakers: Function | None, argnums: Sequence[int] | None 
         ArgumentError: `fun` is no primitive.
     """
     if not _keeps_derivative(fun):
-        _defvjp(_own(fun, "defvjp"), *vjpmakers, argnums=argnums)
+        pullback.primitive.defvjp(_own(fun, "defvjp"), *vjpmakers, argnums=argnums)
 
 
 def defvjp_argnum(fun: Any, vjpmaker: Function) -> None:
@@ -148,7 +168,9 @@ def def_linear(fun: Any) -> None:
 
 
 def _has_derivative(fun: Any) -> bool:
-    return isinstance(fun, np.ufunc | Called) or (callable(fun) and fun in FUNCTIONS)
+    if isinstance(fun, np.ufunc | Called) or (callable(fun) and fun in FUNCTIONS):
+        return True
+    return hasattr(fun, "__wrapped__") and _has_derivative(fun.__wrapped__)
 
 
 def _keeps_derivative(fun: Any) -> bool:

@@ -6,14 +6,13 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from pullback.errors import ArgumentError
 from pullback.runtime.values.flatten import flatten, unflatten
 
-from .conventions import conjugated, unary_to_nary
+from .conventions import unary_to_nary
 from .core import make_jvp, make_vjp
 from .tracer import getval
+from .vspaces import vspace
 from .wrap_util import get_name
 
 Function = Callable[..., Any]
@@ -29,28 +28,30 @@ def scalar_close(a: Any, b: Any) -> bool:
 
 def check_equivalent(x: Any, y: Any) -> None:
     """Raise AssertionError unless x and y have the same structure, shapes and dtypes, and are close."""
-    (xs, structure), (ys, other) = flatten(x), flatten(y)
-    specs = [[(np.shape(one), np.result_type(one)) for one in leaves] for leaves in (xs, ys)]
-    assert structure == other and specs[0] == specs[1], f"Structures differ:\nx: {x}\ny: {y}"
-    v = _direction(x)
-    assert scalar_close(_inner(x, v), _inner(y, v)), f"Value mismatch:\nx: {x}\ny: {y}"
+    space, other = vspace(x), vspace(y)
+    assert space == other, f"VSpace mismatch:\nx: {space}\ny: {other}"
+    v = space.randn()
+    products = space.inner_prod(x, v), space.inner_prod(y, v)
+    assert scalar_close(*map(getval, products)), f"Value mismatch:\nx: {x}\ny: {y}"
 
 
 def check_vjp(f: Function, x: Any) -> None:
     """Raise AssertionError unless the cotangent of x fits finite differences along a random direction."""
     pull, y = make_vjp(f, x)
-    along_x, along_y = _direction(x), _direction(y)
-    pulled = conjugated(pull(conjugated(along_y)))
-    exact, numeric = _inner(along_x, pulled), _inner(along_y, _difference(f, x, along_x))
+    of_x, of_y = vspace(x), vspace(y)
+    along_x, along_y = of_x.randn(), of_y.randn()
+    pulled = of_x.covector(pull(of_y.covector(along_y)))
+    exact = getval(of_x.inner_prod(along_x, pulled))
+    numeric = getval(of_y.inner_prod(along_y, _difference(f, x, along_x)))
     assert scalar_close(numeric, exact), (
-        f"The derivative of {get_name(f)} by cotangents is wrong at {x}:\nanalytic: {exact}\n"
+        f"Derivative (VJP) check of {get_name(f)} failed with arg {x}:\nanalytic: {exact}\n"
         f"numeric:  {numeric}"
     )
 
 
 def check_jvp(f: Function, x: Any) -> None:
     """Raise AssertionError unless the tangent of the value fits finite differences."""
-    v = _direction(x)
+    v = vspace(x).randn()
     check_equivalent(make_jvp(f, x)(v)[1], _difference(f, x, v))
 
 
@@ -72,12 +73,12 @@ def check_grads(f: Function, x: Any, modes: Sequence[str] | None = None, order: 
         check_jvp(f, x)
         if order > 1:
             pushed = _named(f"jvp_{get_name(f)}", lambda x, v: make_jvp(f, x)(v)[1])
-            check_grads(pushed, (0, 1), asked, order=order - 1)(x, _direction(x))
+            check_grads(pushed, (0, 1), asked, order=order - 1)(x, vspace(x).randn())
     if "rev" in asked:
         check_vjp(f, x)
         if order > 1:
             pulled = _named(f"vjp_{get_name(f)}", lambda x, v: make_vjp(f, x)[0](v))
-            check_grads(pulled, (0, 1), asked, order=order - 1)(x, _direction(f(x)))
+            check_grads(pulled, (0, 1), asked, order=order - 1)(x, vspace(f(x)).randn())
 
 
 def combo_check(fun: Function, *args: Any, **kwargs: Any) -> Function:
@@ -94,25 +95,6 @@ def combo_check(fun: Function, *args: Any, **kwargs: Any) -> Function:
 def _named(name: str, function: Function) -> Function:
     function.__name__ = name
     return function
-
-
-def _direction(like: Any) -> Any:
-    """Random values of the structure, shapes and dtypes of others."""
-    leaves, structure = flatten(like)
-    return unflatten(structure, [_random(leaf) for leaf in leaves])
-
-
-def _random(leaf: Any) -> Any:
-    shape, dtype = np.shape(leaf), np.result_type(leaf)
-    draw = np.random.standard_normal  # the state that programs seed
-    found = np.asarray(draw(shape)).astype(dtype)
-    return found + 1j * draw(shape) if dtype.kind == "c" else found
-
-
-def _inner(one: Any, other: Any) -> Any:
-    """The real inner product of two structures."""
-    pairs = zip(flatten(one)[0], flatten(other)[0])
-    return sum(np.real(np.vdot(getval(a), getval(b))) for a, b in pairs)
 
 
 def _difference(f: Function, x: Any, v: Any) -> Any:

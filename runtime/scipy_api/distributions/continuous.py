@@ -47,6 +47,7 @@ from .elements import (
     ndtr,
     ndtri,
     owens_t,
+    rice_cdf,
     sigmoid,
     sin,
     sinh,
@@ -56,6 +57,7 @@ from .elements import (
     stdtrit,
     tan,
     tanh,
+    vonmises_cdf,
     where,
     xlog1py,
     xlogy,
@@ -570,11 +572,13 @@ CONTINUOUS: dict[str, Declaration] = {
     ),
     "rice": Declaration(
         lambda z, b: log(z) - 0.5 * (z - b) ** 2 + log(i0e(z * b)),
+        cumulative=rice_cdf,
         support=POSITIVE,
         valid=lambda b: [b >= 0.0],
     ),
     "vonmises": Declaration(
         lambda z, kappa: -2.0 * kappa * sin(0.5 * z) ** 2 - LOG_2_PI - log(i0e(kappa)),
+        cumulative=vonmises_cdf,
         valid=lambda kappa: [kappa >= 0.0],
     ),
     "levy": Declaration(

@@ -10,6 +10,7 @@ from typing import Any
 
 from .declaration import Declaration, Function
 from .elements import (
+    betabinom_cdf,
     betainc,
     betaincc,
     betaln,
@@ -17,9 +18,13 @@ from .elements import (
     expm1,
     gammainc,
     gammaincc,
+    hypergeom_cdf,
+    hypergeom_sf,
     lgamma,
     log,
     log1p,
+    logser_cdf,
+    logser_sf,
     where,
     xlog1py,
     xlogy,
@@ -114,6 +119,7 @@ DISCRETE: dict[str, Declaration] = {
     ),
     "betabinom": _of_integers(
         _beta_binomial,
+        cumulative=betabinom_cdf,
         support=(0.0, lambda n, a, b: n),
         valid=lambda n, a, b: [n >= 0.0, a > 0.0, b > 0.0],
         mean=lambda n, a, b: n * a / (a + b),
@@ -121,6 +127,8 @@ DISCRETE: dict[str, Declaration] = {
     ),
     "hypergeom": _of_integers(
         _hypergeometric,
+        cumulative=hypergeom_cdf,
+        survival=hypergeom_sf,
         support=(
             lambda total, good, drawn: _larger(drawn - total + good, 0.0),
             lambda total, good, drawn: where(good < drawn, good, drawn),
@@ -130,6 +138,8 @@ DISCRETE: dict[str, Declaration] = {
     ),
     "logser": _of_integers(
         lambda k, p: k * log(p) - log(k) - log(-log1p(-p)),
+        cumulative=logser_cdf,
+        survival=logser_sf,
         support=(1.0, math.inf),
         valid=lambda p: [p > 0.0, p < 1.0],
         inside=1.0,

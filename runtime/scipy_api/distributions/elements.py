@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
 
+from ....tracer.operator import OPERATORS
 from ...functions import PUBLIC
 from ...numpy_api.protocols import OF_OTHERS, UFUNCS
+from ...tape.apply import apply
 from .. import special_ufuncs as special_ufuncs  # which adds to OF_OTHERS
 
 Function = Callable[..., Any]
@@ -34,6 +37,14 @@ betainc, betaincc, betaincinv, betainccinv = (
     SPECIAL[name] for name in ("betainc", "betaincc", "betaincinv", "betainccinv")
 )
 stdtr, stdtrit, owens_t, erfcinv = (SPECIAL[name] for name in ("stdtr", "stdtrit", "owens_t", "erfcinv"))
+
+rice_cdf, vonmises_cdf, betabinom_cdf, hypergeom_cdf, hypergeom_sf, logser_cdf, logser_sf = (
+    functools.partial(apply, OPERATORS[name])
+    for name in (
+        "rice_cdf", "vonmises_cdf", "betabinom_cdf", "hypergeom_cdf", "hypergeom_sf", "logser_cdf",
+        "logser_sf",
+    )
+)  # fmt: skip
 
 LOG_2 = math.log(2.0)
 LOG_2_PI = math.log(2.0 * math.pi)

@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ....tracer.errors import ShapeError
+from ....tracer.errors import ShapeError, UnsupportedError
 from ...functions import PUBLIC, linalg, parts
 from ...functions.common import fail
 from ...numpy_api.values import averaged, floats
-from ...tensors.conversion import tensor_of
+from ...tensors.conversion import holds_tensor, tensor_of
+from ...values.value_kinds import plain
 from ..refusing import for_tensors
 from .elements import LOG_2_PI, exp, lgamma, log, log1p, where, xlogy
 from .sampled import Distributed
 from .univariate import Frozen
 
-sum_, cat, atleast_1d = PUBLIC["sum"], PUBLIC["cat"], PUBLIC["atleast_1d"]
+sum_, cat, atleast_1d, matmul = PUBLIC["sum"], PUBLIC["cat"], PUBLIC["atleast_1d"], PUBLIC["matmul"]
 
 
 class Multivariate(Distributed):
@@ -34,8 +35,8 @@ class Multivariate(Distributed):
         return Frozen(self, arguments, options)
 
 
-def _distances(x: Any, middle: Any, matrix: Any, method: str) -> tuple[Any, Any, int, tuple[int, ...]]:
-    """Squares of Mahalanobis' distances, half the log-determinant, the vectors' size, the batch's shape."""
+def _apart(x: Any, middle: Any, matrix: Any, method: str) -> tuple[Any, Any]:
+    """(the distances from the middle, whose last dimension is the matrix'; the square matrix)."""
     values, middle = floats(x, middle)
     matrix = averaged(tensor_of(matrix))
     if matrix.ndim:
@@ -54,21 +55,32 @@ def _distances(x: Any, middle: Any, matrix: Any, method: str) -> tuple[Any, Any,
             f"{method}: vectors of {size} elements, as the matrix says, are expected last; "
             f"found the shape {tuple(apart.shape)}.",
         )
+    return apart, matrix
+
+
+def _half_logarithm(factor: Any) -> Any:
+    """Half the logarithm of the determinant of the matrix with a Cholesky factor."""
+    return sum_(log(parts.diagonal(factor, 0, -2, -1)))
+
+
+def _distances(x: Any, middle: Any, matrix: Any, method: str) -> tuple[Any, Any, int, tuple[int, ...]]:
+    """Squares of Mahalanobis' distances, half the log-determinant, the vectors' size, the batch's shape."""
+    apart, matrix = _apart(x, middle, matrix, method)
+    size = matrix.shape[-1]
     factor = linalg.cholesky(matrix)
     solved = linalg.solve_triangular(factor, apart.reshape(-1, size).T, upper=False)
-    logarithm = sum_(log(parts.diagonal(factor, 0, -2, -1)))
-    return sum_(solved * solved, 0), logarithm, size, tuple(apart.shape[:-1])
+    return sum_(solved * solved, 0), _half_logarithm(factor), size, tuple(apart.shape[:-1])
 
 
 class MultivariateNormal(Multivariate):
-    """`scipy.stats.multivariate_normal`; the covariance must be positive definite."""
+    """`scipy.stats.multivariate_normal`; the covariance must be positive definite unless told otherwise."""
 
     @for_tensors
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """The logarithm of the density."""
-        if allow_singular:
-            self._refuse("logpdf with allow_singular")
         middle = 0.0 if mean is None else mean
+        if allow_singular:
+            return self._singular(x, middle, cov)
         squares, logarithm, size, shape = _distances(x, middle, cov, "scipy.stats.multivariate_normal")
         return (-0.5 * squares - logarithm - 0.5 * size * LOG_2_PI).reshape(shape)
 
@@ -76,6 +88,33 @@ class MultivariateNormal(Multivariate):
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """The density."""
         return exp(self.logpdf(x, mean, cov, allow_singular))
+
+
+    @for_tensors
+    def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
+        """The differential entropy."""
+        apart, matrix = _apart(0.0, 0.0 if mean is None else mean, cov, f"{self._name}.entropy")
+        return 0.5 * apart.shape[-1] * (1.0 + LOG_2_PI) + _half_logarithm(linalg.cholesky(matrix))
+
+    def _singular(self, x: Any, middle: Any, cov: Any) -> Any:
+        """The logarithm of the density in the space that a singular covariance spans, outside of it -inf."""
+        if holds_tensor(cov):
+            fail(
+                UnsupportedError,
+                f"{self._name}: with allow_singular the covariance must be a plain array: the density has no "
+                "gradient with respect to it, and is not compiled. Leave the option out, or the compiler.",
+            )
+        apart, matrix = _apart(x, middle, cov, f"{self._name}.logpdf")
+        values, vectors = np.linalg.eigh(plain(matrix))
+        spread = 1e6 * np.finfo(float).eps * np.max(np.abs(values))  # SciPy's bounds
+        if np.min(values) < -spread:
+            raise ValueError(f"{self._name}.logpdf: the covariance must be positive semidefinite.")
+        spans = values > spread
+        white = matmul(apart, tensor_of(vectors[:, spans] / np.sqrt(values[spans])))
+        beside = matmul(apart, tensor_of(vectors[:, ~spans]))
+        constant = np.sum(LOG_2_PI + np.log(values[spans]))
+        logarithm = -0.5 * (sum_(white * white, -1) + constant)
+        return where(sum_(beside * beside, -1) < (1e3 * spread) ** 2, logarithm, -math.inf)
 
 
 class MultivariateStudent(Multivariate):

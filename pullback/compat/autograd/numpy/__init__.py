@@ -10,7 +10,9 @@ from typing import Any as _Any
 
 import numpy as _numpy
 
+from pullback.compat.autograd.libraries import giving_python_values as _giving_python_values
 from pullback.compat.autograd.libraries import module_of as _module_of
+from pullback.compat.autograd.libraries import without_gradient as _without_gradient
 from pullback.runtime.tracing.stand_ins import namespace as _namespace
 
 globals().update(_namespace(_numpy))
@@ -28,9 +30,15 @@ def _of_iterables(function: _Callable[..., _Any]) -> _Callable[..., _Any]:
 
 for _name in ("column_stack", "concatenate", "dstack", "hstack", "stack", "vstack"):
     globals()[_name] = _of_iterables(globals()[_name])
+for _name in ("int8", "int16", "int32", "int64"):
+    globals()[_name] = _without_gradient(getattr(_numpy, _name))
+where = _giving_python_values(globals()["where"])
+
 
 fft = _module_of(f"{__name__}.fft", _numpy.fft)
 linalg = _module_of(f"{__name__}.linalg", _numpy.linalg)
+linalg.T = _numpy.matrix_transpose  # type: ignore[attr-defined]
+linalg._dot = _numpy.matmul  # type: ignore[attr-defined]
 random = _module_of(f"{__name__}.random", _numpy.random)
 
 from . import numpy_boxes  # noqa: E402, F401
