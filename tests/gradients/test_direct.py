@@ -121,13 +121,28 @@ def views(x: Any) -> Any:
     return (part * part).sum() + y.sum()
 
 
+def parts_of_parts(x: Any) -> Any:
+    y = x * 1.0
+    part = y[1:][2:5]
+    part[0] = x[0] * 3.0
+    y[4] = x[5] * 2.0
+    return (part * part).sum() + part[1:][0] * y[1:][1] * y.sum()
+
+
+def elements_beside_the_whole(x: Any) -> Any:
+    return x[0] * x[1] + x.sum() + x[0] ** 2 + (x * x).sum() * x[-1] + x[2:4].sum() * x[3]
+
+
 @pytest.fixture
 def generally() -> Iterator[Any]:
     """Inside, what is recorded is observed, and so takes the general way."""
     yield lambda: pb.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x)
 
 
-@pytest.mark.parametrize("program", [reads, rows, writes, views], ids=lambda one: one.__name__)
+PROGRAMS = [reads, rows, writes, views, parts_of_parts, elements_beside_the_whole]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
 def test_parts_have_the_gradients_of_the_general_way(program: Callable[..., Any], generally: Any) -> None:
     array = np.array([0.5, -1.0, 2.0, 0.3, 1.5, -0.7])
     x = pb.from_numpy(array).requires_grad_()
