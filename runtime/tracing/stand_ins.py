@@ -26,7 +26,7 @@ from ..methods.python_numbers import is_of_numbers
 from ..numpy_api.applying import JOINERS, Vectorized, enumerated
 from ..numpy_api.array_creation import CREATION, JOINING, OF_SEVERAL, full
 from ..numpy_api.polynomials import SERIES
-from ..numpy_api.protocols import FUNCTIONS
+from ..numpy_api.protocols import FUNCTIONS, OF_OTHERS
 from ..numpy_api.values import as_python_number, of_arrays
 from ..scipy_api import distributions, interpolation
 from ..scipy_api.scipy_functions import SCIPY, SOLVERS
@@ -305,14 +305,17 @@ def _is_close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) ->
     return math.isclose(*(float(stop_gradient(one)) for one in (a, b)), rel_tol=rel_tol, abs_tol=abs_tol)
 
 
-SAME_NAME = "cbrt cos cosh degrees exp exp2 expm1 fabs hypot log10 log1p log2 radians sin sinh sqrt tan tanh"
+SAME_NAME = (
+    "cbrt copysign cos cosh degrees exp exp2 expm1 fabs fmod hypot ldexp log10 log1p log2 radians sin sinh sqrt tan"
+    " tanh"
+)
 MATH: dict[Any, Function] = {
     **{getattr(math, name): getattr(np, name) for name in SAME_NAME.split()},
     **{getattr(math, name): getattr(np, other) for name, other in RENAMED.items()},
     **{getattr(math, name): PUBLIC[other] for name, other in PULLBACK_NAMES.items()},
     **{getattr(math, name): _truth_of(getattr(np, name)) for name in ("isfinite", "isinf", "isnan")},
     math.isclose: _is_close,
-    math.hypot: _hypotenuse, math.log: _logarithm,
+    math.gamma: OF_OTHERS["gamma"], math.hypot: _hypotenuse, math.log: _logarithm,
     math.fsum: _total, math.dist: _distance,
 }  # fmt: skip
 MATH = {real: _of_numbers(real, function) for real, function in MATH.items()} | {math.prod: _product}
