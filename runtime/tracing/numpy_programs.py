@@ -36,7 +36,7 @@ from ..bytecode.write_instructions import (
     writes_of,
 )
 from ..captures.objects import is_opaque, is_users
-from ..captures.reached import WITHOUT_CODE, Reached, is_without_code
+from ..captures.reached import WITHOUT_CODE, Reached, holds_numbers, is_without_code
 from ..tape.inplace import may_overlap
 from ..values.refusals import explaining_errors
 from ..values.saved import saved_values
@@ -360,10 +360,12 @@ class Explored:
     """Global variables of the functions, by namespace and name, with what they held."""
     attributes: frozenset[str] = frozenset()
     """Those that the functions read; none where their names are computed."""
+    of_numbers: tuple[Any, ...] = ()
+    """Containers that are reached, and hold numbers and text alone."""
 
     def holds_for(self, function: FunctionType) -> bool:
         """Whether it is what would be found for a function of the same code."""
-        if self.concerned and function is not self.plain:
+        if (self.concerned and function is not self.plain) or not all(map(holds_numbers, self.of_numbers)):
             return False
         for variables, name, value in self.reads:
             found = variables.get(name, MISSING)
@@ -453,6 +455,7 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
         _concerned(functions, stand_ins, has_methods, attributes),
         tuple(reads),
         attributes,
+        tuple(code.of_numbers),
     )
 
 

@@ -244,3 +244,22 @@ def test_a_default_that_is_replaced_is_looked_at_anew() -> None:
     for helper in (doubled, doubled_in_place):
         program.__defaults__ = (helper,)
         np.testing.assert_allclose(evaluate(np.array([1.0, 3.0]))[1], [4.0, 12.0])
+
+
+SCALES: list[Any] = [2.0]
+BY_NAME: dict[str, Any] = {"scale": 2.0}
+
+
+def test_containers_of_numbers_may_come_to_hold_functions() -> None:
+    def program(x: Any) -> Any:
+        scale, other = SCALES[0], BY_NAME["scale"]
+        y = scale(x) if callable(scale) else scale * x
+        return np.sum(other(y) * x if callable(other) else other * y * x)
+
+    evaluate, x = pb.value_and_grad(program), np.array([1.0, 3.0])
+    try:
+        for SCALES[0], BY_NAME["scale"] in ((2.0, 2.0), (3.0, 2.0), (doubled_in_place, 2.0), (2.0, doubled)):
+            factor = 6.0 if SCALES[0] == 3.0 else 4.0
+            np.testing.assert_allclose(evaluate(x)[1], 2.0 * factor * x)
+    finally:
+        SCALES[0], BY_NAME["scale"] = 2.0, 2.0
