@@ -276,7 +276,7 @@ def _has_same_variables(one: Guard, other: Guard) -> bool:
     mine, theirs = one.standpoint, other.standpoint
     assert mine is not None and theirs is not None
     specs = ([(name, node.spec) for name, node in each.variables] for each in (mine, theirs))
-    return one.node.spec == TRUTH and next(specs) == next(specs)
+    return one.node.spec == other.node.spec == TRUTH and next(specs) == next(specs)
 
 
 @dataclass(eq=False)

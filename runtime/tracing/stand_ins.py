@@ -306,8 +306,8 @@ def _is_close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) ->
 
 
 SAME_NAME = (
-    "cbrt copysign cos cosh degrees exp exp2 expm1 fabs fmod hypot ldexp log10 log1p log2 radians sin sinh sqrt tan"
-    " tanh"
+    "cbrt copysign cos cosh degrees exp exp2 expm1 fabs fmod hypot ldexp log10 log1p log2 radians sin sinh "
+    "sqrt tan tanh"
 )
 MATH: dict[Any, Function] = {
     **{getattr(math, name): getattr(np, name) for name in SAME_NAME.split()},

@@ -76,7 +76,9 @@ class Standpoints:
         self._runs.clear()
 
     def now(self) -> Standpoint | None:
-        """Where Python stands."""
+        """Where Python stands; None in the body of a loop or a choice, which is one for all its runs."""
+        if self.trace.bodies:
+            return None
         frames = list(frames_within(self.trace.lost_numbers.root))
         users = [frame for frame in frames if not is_own(frame.f_code)]
         if not users:

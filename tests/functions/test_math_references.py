@@ -209,3 +209,32 @@ def test_what_fills_an_array_out_of_reach_is_an_error(way: str) -> None:
     for gradient in (pb.grad(program), pb.compile(pb.grad(program))):
         with pytest.raises(pb.errors.PullbackError):
             gradient(X)
+
+
+OF_TWO = {
+    "gamma": lambda a, b: math.gamma(a) * b,
+    "fmod": math.fmod,
+    "copysign": math.copysign,
+    "ldexp": lambda a, b: math.ldexp(a, 3) * b,
+}
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_functions_of_other_names_or_of_two_numbers(name: str) -> None:
+    function, point, step = OF_TWO[name], (2.3, -0.7), 1e-6
+    wanted = (
+        (function(2.3 + step, -0.7) - function(2.3 - step, -0.7)) / (2 * step),
+        (function(2.3, -0.7 + step) - function(2.3, -0.7 - step)) / (2 * step),
+    )
+    slope = pb.value_and_grad(function, argnums=(0, 1))
+    for compiled in (slope, pb.compile(slope)):
+        value, slopes = compiled(*point)
+        assert value == pytest.approx(function(*point), rel=1e-14)
+        assert slopes == pytest.approx(wanted, rel=1e-8)
+
+
+def test_where_math_raises_there_is_an_error() -> None:
+    for function in (pb.grad(lambda x: math.gamma(x)), pb.compile(lambda x: math.gamma(x))):
+        for x, error in ((-1.0, ValueError), (200.0, OverflowError)):
+            with pytest.raises(error):
+                function(x)

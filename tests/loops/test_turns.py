@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 import pullback as pb
 
@@ -468,3 +469,34 @@ def test_objects_without_attributes_may_lie_beside_a_loop() -> None:
         return x
 
     np.testing.assert_allclose(pb.compile(halved)(np.ones(3)), np.full(3, 0.25))
+
+
+def halved(v):
+    while abs(v) > 0.5:
+        v = v / 2
+    return v
+
+
+IN_BODIES: dict[str, Function] = {
+    "fori_loop": lambda y: pb.fori_loop(0, 1, lambda i, carry: halved(y.mean()), 0.0),
+    "scan": lambda y: pb.scan(lambda carry, x: (carry + x * halved(y.mean()), carry), 0.0, y)[0],
+    "cond": lambda y: pb.cond(y[0] > 1.0, lambda: halved(y.mean()), lambda: halved(2 * y.mean())),
+    "root": lambda y: scipy.optimize.brentq(lambda x: x**3 + x - halved(y.mean()), -3, 3),
+}
+
+
+@pytest.mark.parametrize("name", IN_BODIES)
+def test_turns_in_a_body_that_is_traced_once(name: str) -> None:
+    """The body holds as many as were traced; for another number it is traced again."""
+    function = IN_BODIES[name]
+    compiled = pb.compile(function)
+    for scale in (1.0, 6.0, 0.1, 3.0):
+        y = np.array([1.65, 2.32, -0.94]) * scale
+        np.testing.assert_allclose(compiled(y), function(y), rtol=1e-12)
+
+
+def test_other_questions_of_one_call_are_no_turns() -> None:
+    """bincount asks whether its numbers are negative, and which is the largest."""
+    compiled = pb.compile(lambda x, y: (x * 2, np.bincount(np.abs(y))))
+    for y in (np.array([-1, 5, 9]), np.array([2, 0, 3]), np.array([2, 0, 20])):
+        np.testing.assert_array_equal(compiled(np.ones(3), y)[1], np.bincount(np.abs(y)))
