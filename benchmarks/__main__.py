@@ -14,6 +14,7 @@ from typing import Any
 
 from . import report
 from .measure import FULL, QUICK, Comparison, Effort, compare, first_calls, run_module
+from .page import write_page
 from .peers import OURS, PEERS
 from .picture import draw
 from .results import as_json
@@ -38,6 +39,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     parser.add_argument("--threads", type=int, metavar="N", help="for every library, in place of its default")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the ratios: .png, .svg or .pdf")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write the documentation's page of them")
     parser.add_argument("--list", action="store_true", help="print the names of the workloads")
     chosen = parser.parse_args(arguments)
     for name in chosen.peers or ():
@@ -96,6 +98,8 @@ def main() -> int:
     found = as_json(comparisons, overhead, machine, effort)
     if chosen.json:
         write_json(chosen.json, found)
+    if chosen.page:
+        write_page(found, chosen.page)
     if chosen.picture and found["summary"]["workloads"]:
         draw(found, chosen.picture)
     return 1 if any(one.failures or one.differences or OURS in one.too_slow for one in comparisons) else 0

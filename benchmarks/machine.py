@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
 
@@ -48,8 +49,9 @@ def gemm_gigaflops(dtype: str) -> float:
 
 
 def main() -> None:
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0  # before there is work of ours
     threads = numba.get_num_threads()
-    found: dict[str, float] = {"threads": threads}
+    found: dict[str, float] = {"threads": threads, "load": load}
     found["triad_one_thread"] = triad_gigabytes(1)
     found["triad"] = triad_gigabytes(threads)
     found["gemm_float32"] = gemm_gigaflops("float32")

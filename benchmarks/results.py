@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import date
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ def as_json(
     """Times in seconds, those of `overhead` in microseconds; memory in bytes."""
     system = {"processor": processor_name(), "cores": os.cpu_count(), "system": platform.platform()}
     return {
+        "date": date.today().isoformat(),
         "machine": {**system, **machine},
         "versions": {"python": platform.python_version(), **installed_versions()},
         "effort": asdict(effort),

@@ -25,7 +25,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "names",
 ]
-exclude_patterns = ["problems", "gallery/*.ipynb", "gallery/*.py"]
+exclude_patterns = ["problems", "measured.md", "gallery/*.ipynb", "gallery/*.py"]
 
 # Pages: Markdown whose code cells are run, an error in one of which is an error of the build.
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]

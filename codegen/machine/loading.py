@@ -170,7 +170,8 @@ def load_llvm(
 def built_in(name: str, address: int, owner: object) -> Callable[..., Any]:
     """A function of Python that takes positional arguments, from machine code; `owner` is its `self`."""
     if address not in _definitions:
-        _definitions[address] = _MethodDefinition(name.encode(), address, _METH_FASTCALL, None)
+        definition = _definitions[address] = _MethodDefinition(name.encode(), address, _METH_FASTCALL, None)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))  # at exit, the function may go later
     create = ctypes.pythonapi.PyCFunction_NewEx
     create.restype = ctypes.py_object
     create.argtypes = [ctypes.POINTER(_MethodDefinition), ctypes.py_object, ctypes.py_object]

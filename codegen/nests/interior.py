@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .expression import ZERO, Axis, Bound, Compute, Index, Select, minus, number, of_symbol, parts, range_of
-from .tree import Loop, Root
+from .tree import Loop, Root, roots_in
 
 SMALLEST_LOOP = 16
 """Iterations of a loop that is worth being written twice."""
@@ -50,11 +50,11 @@ class Stretch:
         return _value(self.stop) - _value(self.start)
 
 
-def find_stretches(loop: Loop, roots: Iterable[Root]) -> list[Stretch]:
+def find_stretches(loop: Loop) -> list[Stretch]:
     """The stretches of a loop, in order, of which one is its interior; none where it has no such."""
     if loop.extent.value < SMALLEST_LOOP or not loop.extent.find().is_shape:
         return []
-    inside = [root for root in roots if loop in root.path]
+    inside = list(roots_in(loop.items))
     if not all(root.is_plain for root in inside):
         return []
     limits = _limits(loop, inside)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -112,7 +113,7 @@ class IndexWriter:
             return ir.number(symbol.value)
         if symbol not in self._extents:
             assert not symbol.is_counted, "a number of steps is read before it is known"
-            source = self._array_with(symbol)
+            source = self._arrays_with.get(symbol)
             name = self.arrays.extent_names.get(symbol) or self.arrays.pool.take_first(EXTENTS)
             variable = self._extents[symbol] = ir.Variable(name)
             if source is None and symbol.base is not None:
@@ -143,7 +144,7 @@ class IndexWriter:
             known = self.tree.extents.named.get(one)
             if known is not None and known.find() is result:
                 return False
-            if known is not None and self._array_with(known.find()) is not None:
+            if known is not None and known.find() in self._arrays_with:
                 continue
             if isinstance(one, Source) or not self._is_readable(one, result):
                 return False
@@ -154,19 +155,22 @@ class IndexWriter:
         base = symbol.find()
         while base.base is not None:
             base = base.base.find()
-        is_known = base in self._extents or self._array_with(base) is not None
+        is_known = base in self._extents or base in self._arrays_with
         return self.index(of_symbol(symbol), Scope(None, None)) if is_known else self.extent(symbol)
 
-    def _array_with(self, symbol: Symbol) -> ir.Expr | None:
+    @cached_property
+    def _arrays_with(self) -> dict[Symbol, ir.Expr]:
+        """Extents of the arrays of this function, by their symbols."""
+        found: dict[Symbol, ir.Expr] = {}
         for node, buffer in self.arrays.buffers.items():
             if node not in self.tree.extents.of:  # `needed`, which is no value of the graph
                 continue
             dims = range(node.spec.ndim) if node.is_input else self.tree.kept.get(node, ())
             symbols = self.tree.extents[node]
             for position, dim in enumerate(dims):
-                if symbols[dim] is symbol and self.tree.in_blocks.get(node) != dim:
-                    return ir.Extent(buffer, position)
-        return None
+                if self.tree.in_blocks.get(node) != dim:
+                    found.setdefault(symbols[dim], ir.Extent(buffer, position))
+        return found
 
     def _integer(self, value: int) -> ir.Expr:
         """A number in index arithmetic; one that follows from sizes is computed of them at the top."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -41,7 +42,12 @@ class Writer(LibraryWriter):
     def write(self, items: list[Item], shared: bool = False) -> ir.Body:
         """The statements of a function that runs `items`; if shared, only `start` to `stop` of each."""
         self.shared = items if shared else []
-        self._reducing = [root for root in self.tree.roots if root.reduced]
+        reducing = [root for root in self.tree.roots if root.reduced]
+        self._imprecise_sums = list(filter(is_imprecise_sum, reducing))
+        self._ending: defaultdict[Loop | None, list[Root]] = defaultdict(list)
+        """What is complete when a loop has ended."""
+        for root in reducing:
+            self._ending[root.first_reduced].append(root)
         self._begun: dict[Node, Root] = {}
         self._at_border = False
         self._opposites: dict[ir.Expr, ir.Variable] = {}
@@ -75,7 +81,7 @@ class Writer(LibraryWriter):
             self._root_variables[axis] = self._variables[loop]
 
     def _write_loop(self, loop: Loop, scope: Scope) -> None:
-        roots = [root for root in self._reducing if root.first_reduced is loop and self._begins(root)]
+        roots = [root for root in self._ending[loop] if self._begins(root)]
         for root in roots:
             self._bind_outside(root, scope)
             self._initialise(root, scope)
@@ -91,7 +97,7 @@ class Writer(LibraryWriter):
         if loop.steps:
             self._root_variables[loop.steps] = self._variables[loop]
         is_plain = not (loop.block or loop.steps or self._at_border)
-        stretches = find_stretches(loop, self.tree.roots) if is_plain else []
+        stretches = find_stretches(loop) if is_plain else []
         if stretches:
             self._write_stretches(loop, stretches, start, stop, scope)
         elif loop.once or loop.goes_on:
@@ -202,7 +208,7 @@ class Writer(LibraryWriter):
     def _begin_parts(self, loop: Loop, scope: Scope) -> dict[Root, ir.Variable | ir.Load]:
         """Totals in small precision get a part for each inner loop, so that fewer terms share a total."""
         totals: dict[Root, ir.Variable | ir.Load] = {}
-        for root in filter(is_imprecise_sum, self._reducing):
+        for root in self._imprecise_sums:
             is_inner = loop in root.path and root.first_reduced is not loop
             reduces = is_inner and root.axis_of(loop) in root.reduced
             if reduces and self._is_one_element(root, root.path[: root.path.index(loop)]):

@@ -199,7 +199,7 @@ def without_rule(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, A
         unknown(public_name(ufunc))
 
     def run(*values: Any) -> tuple[Any, ...]:
-        waiting = iter(values)
+        waiting = (one.payload if isinstance(one, Tensor) else one for one in values)
         given = [next(waiting) if is_array else one for one, is_array in zip(inputs, are_arrays)]
         found = ufunc(*given, **options)
         return found if isinstance(found, tuple) else (found,)

@@ -474,7 +474,7 @@ nests = st.recursive(
 )
 
 
-@settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(16), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(nests, st.integers(0, 3))
 def test_a_nest_agrees_with_its_eager_self(block: Block, seed: int) -> None:
     require_agreement(block, seed)

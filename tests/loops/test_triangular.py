@@ -10,7 +10,7 @@ from pullback.codegen.rolling.roll import roll
 from pullback.tracer.graph import Graph
 from pullback.tracer.loop import LoopNode, is_loop
 
-pytestmark = pytest.mark.part(4)
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 
 def cholesky(a):

@@ -1,6 +1,7 @@
 """The harness of `benchmarks/`: what it makes of measurements, and how it talks to its processes."""
 
 import sys
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,11 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2]))  # behind an installed pullback
 
-from benchmarks import measure, report, results, summary
+from benchmarks import measure, overhead, report, results, summary
 from benchmarks.__main__ import parse_arguments, wanted_workloads
 from benchmarks.agreement import difference, differences
 from benchmarks.measure import Comparison, Effort, Timing
+from benchmarks.page import write_page
 from benchmarks.worker import FirstCall, PeerError, TooSlow, Worker, flat
 from benchmarks.workload import NotOffered, Workload
 from benchmarks.workloads import ON_REQUEST, WORKLOADS, workload_named
@@ -273,6 +275,7 @@ def test_nested_results_are_flattened():
 
 MACHINE = {
     "threads": 2.0,
+    "load": 0.1,
     "triad": 10.0,
     "triad_one_thread": 9.0,
     "gemm_float32": 100.0,
@@ -307,3 +310,23 @@ def test_the_picture_is_drawn(tmp_path):
         assert (tmp_path / name).read_bytes().startswith(beginning)
     with pytest.raises(ValueError, match="nothing to draw"):
         draw({**figures, "workloads": []}, tmp_path / "none.png")
+
+
+def test_the_page_says_when_on_what_and_whether_it_was_busy(tmp_path):
+    found = [comparison(1e-6, 8e-6, c=2e-6), Comparison(WORKLOAD, bytes=1.0, timings={})]
+    figures = results.as_json(found, None, MACHINE, measure.QUICK)
+    write_page(figures, tmp_path / "page.md")
+    text = (tmp_path / "page.md").read_text()
+    assert f"Measured on {date.today().isoformat()}: " in text and "5 turns of 0.02 s" in text
+    assert "| dot | 1 | 0.95-1.25 | jax | 8 | 8.00 | 2 |" in text.splitlines()
+    assert "| dot | no figure |  | none |  |  |  |" in text.splitlines() and "was busy" not in text
+    figures["machine"]["load"] = 100.0
+    write_page(figures, tmp_path / "page.md")
+    assert "was busy with other work" in (tmp_path / "page.md").read_text()
+
+
+def test_what_the_layers_of_a_call_cost_can_be_measured():
+    calls = overhead.timed_calls()
+    assert next(iter(calls)) == "machine code"
+    for call in calls.values():
+        call()

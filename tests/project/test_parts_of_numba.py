@@ -13,8 +13,6 @@ from .test_layering import MODULES, imports
 PARTS = "pullback.codegen.machine.numba_backend.parts"
 """The one file that imports Numba; others take what they need from there."""
 USED = """
-numba.core.analysis.compute_cfg_from_blocks
-numba.core.analysis.compute_use_defs
 numba.core.codegen.JITCPUCodegen
 numba.core.codegen.JITCodeLibrary
 numba.core.codegen.JITCodeLibrary._final_module

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from extent import examples
 
 import pullback as pb
 from pullback.runtime.values import printing
@@ -308,7 +309,7 @@ def random_options(rng: np.random.Generator) -> dict[str, Any]:
 def test_random_tensors_print_as_in_pytorch(dtype: str) -> None:
     torch = pytest.importorskip("torch")
     try:
-        for seed in range(CASES_PER_DTYPE):
+        for seed in range(examples(CASES_PER_DTYPE)):
             rng = np.random.default_rng(seed)
             array, options = random_array(rng, dtype), random_options(rng)
             default_float = FLOATS[rng.integers(3)] if rng.random() < 0.3 else "float32"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import itertools
 import pickle
-from collections import Counter
 from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
@@ -25,7 +24,7 @@ from . import kinds, operations
 from .callees import call_of
 from .kinds import NONE, SLICE, Array, ArrayValue, Kind, Other, Tuple, results
 from .outline import outline, vector_bits
-from .parts import FastMathOptions, analysis, fastmathpass, ir
+from .parts import FastMathOptions, fastmathpass, ir
 from .translate import translate
 
 _INT1, _INT8, _INT64 = (llvm_ir.IntType(bits) for bits in (1, 8, 64))
@@ -84,7 +83,7 @@ class _Lowering:
         brief_loops: frozenset[int],
     ) -> None:
         """Raises TypeError where an operation does not suit its operands, or a variable changes its kind."""
-        translated = translate(function, brief_loops)
+        translated, self.in_memory = translate(function, brief_loops)
         self.functions, self.module = functions, functions.module
         self.home = function.__module__
         self.result: Kind | None = None
@@ -104,7 +103,6 @@ class _Lowering:
         self.slots: dict[str, tuple[Kind, list[llvm_ir.Value]]] = {}
         self.stores: dict[str, list[llvm_ir.Instruction]] = {}
         self.read: set[str] = set()
-        self.once = _assigned_once(translated)
         self.blocks = {label: self.function.append_basic_block(f"B{label}") for label in translated}
         self.entry_end = start.branch(self.blocks[next(iter(translated))])
         self.builder = llvm_ir.IRBuilder()
@@ -117,7 +115,7 @@ class _Lowering:
 
     def _load(self, variable: Any) -> Typed:
         name = variable.name
-        if name in self.once:
+        if name not in self.in_memory:
             return self.values[name]
         self.read.add(name)
         kind, slots = self.slots[name]
@@ -138,7 +136,7 @@ class _Lowering:
         return value
 
     def _store(self, name: str, kind: Kind, value: Any) -> None:
-        if name in self.once:
+        if name not in self.in_memory:
             self.values[name] = kind, value
             return
         if name not in self.slots:
@@ -374,17 +372,3 @@ class _Lowering:
         last = builder.select(builder.icmp_signed(">=", stop, extent), extent, stop)
         is_empty = builder.icmp_signed("<=", last, start)
         return builder.select(is_empty, _INT64(0), builder.sub(last, start))
-
-
-def _assigned_once(blocks: dict[int, Any]) -> frozenset[str]:
-    """Variables with one assignment, made before all uses."""
-    assignments = (one for block in blocks.values() for one in block.find_insts(ir.Assign))
-    assigned = Counter(one.target.name for one in assignments)
-    once = {name for name, count in assigned.items() if count == 1}
-    use_defs = analysis.compute_use_defs(blocks)
-    home = {name: label for label, names in use_defs.defmap.items() for name in names}
-    dominators = analysis.compute_cfg_from_blocks(blocks).dominators()
-    for label, used_first in use_defs.usemap.items():  # before the block assigns them, if it does
-        others = dominators[label] - {label}
-        once -= {name for name in used_first if home.get(name) not in others}
-    return frozenset(once)

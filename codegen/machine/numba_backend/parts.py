@@ -54,7 +54,7 @@ def _import() -> None:
 
 _import()
 
-from numba.core import analysis, fastmathpass, ir  # noqa: E402
+from numba.core import fastmathpass, ir  # noqa: E402
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen  # noqa: E402
 from numba.core.compiler_lock import global_compiler_lock  # noqa: E402
 from numba.core.cpu_options import FastMathOptions  # noqa: E402
@@ -64,7 +64,6 @@ __all__ = [
     "FastMathOptions",
     "JITCPUCodegen",
     "JITCodeLibrary",
-    "analysis",
     "fastmathpass",
     "global_compiler_lock",
     "ir",

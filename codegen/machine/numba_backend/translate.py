@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import functools
 import linecache
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
@@ -51,11 +52,13 @@ class BriefJump(ir.Jump):
     """The jump back of a loop that is not worth vectors."""
 
 
-def translate(function: FunctionType, brief_loops: frozenset[int] = frozenset()) -> dict[int, ir.Block]:
-    """The blocks of `function` by their labels, in the order of the text.
+def translate(
+    function: FunctionType, brief_loops: frozenset[int] = frozenset()
+) -> tuple[dict[int, ir.Block], set[str]]:
+    """The blocks of `function` by their labels, in the order of the text, and the variables in memory.
 
-    Names that it does not assign are those of its module. `brief_loops` are the positions of such loops among
-    the `for` of the function.
+    The others are values: they have one assignment, made before all uses. Names that it does not assign are
+    those of its module. `brief_loops` are the positions of such loops among the `for` of the function.
 
     Raises SyntaxError for a statement or an expression that kernels do not have.
     """
@@ -84,14 +87,18 @@ class _Translator:
         self.blocks: dict[int, ir.Block] = {}
         self.temporaries = 0
         self.block = self._enter(self._new_block())
+        self.place: tuple[int, ...] = ()
+        """The bodies that the statement is in, outermost first."""
+        self.assigned_in: dict[str, tuple[int, ...]] = {}
+        self.in_memory: set[str] = set()
 
-    def translated(self) -> dict[int, ir.Block]:
+    def translated(self) -> tuple[dict[int, ir.Block], set[str]]:
         for index, name in enumerate(self.names):
             self._assign(ir.Arg(name, index, self.location), name)
         self._statements(self.tree.body)
         if not self.block.is_terminated:
             self._return(ast.Constant(None))
-        return self.blocks
+        return self.blocks, self.in_memory
 
     # --- blocks and variables -----------------------------------------------------------------------------
 
@@ -112,9 +119,32 @@ class _Translator:
         if not name:
             self.temporaries += 1
             name = f"${self.temporaries}"
-        target = self._variable(name)
+        target = self._assigned(name)
         self.block.append(ir.Assign(value, target, self.location))
         return target
+
+    def _assigned(self, name: str) -> ir.Var:
+        """A variable that is assigned here."""
+        if name in self.assigned_in:
+            self.in_memory.add(name)
+        self.assigned_in.setdefault(name, self.place)
+        return self._variable(name)
+
+    def _read(self, name: str) -> ir.Var:
+        """A variable that is read here, perhaps where nothing says that it has been assigned."""
+        home = self.assigned_in.get(name)
+        if home is None or home != self.place[: len(home)]:
+            self.in_memory.add(name)
+        return self._variable(name)
+
+    @contextlib.contextmanager
+    def _body(self, label: int) -> Iterator[None]:
+        """Statements that may be passed by, from the block with this label on."""
+        outside = self.place
+        self._enter(label)
+        self.place = (*outside, label)
+        yield
+        self.place = outside
 
     def _constant(self, value: Any) -> ir.Var:
         return self._assign(ir.Const(value, self.location))
@@ -168,7 +198,7 @@ class _Translator:
         last = self.block.body[-1] if self.block.body else None
         is_new = self.block is not block or len(self.block.body) > before
         if is_new and isinstance(last, ir.Assign) and last.target is value and value.name.startswith("$"):
-            last.target = self._variable(name)
+            last.target = self._assigned(name)
         else:
             self._assign(value, name)
 
@@ -178,7 +208,7 @@ class _Translator:
 
     def _statement_AugAssign(self, node: ast.AugAssign) -> None:
         if isinstance(node.target, ast.Name):
-            sum_ = self._in_place(node.op, self._variable(node.target.id), self._value(node.value))
+            sum_ = self._in_place(node.op, self._read(node.target.id), self._value(node.value))
             self._assign(sum_, node.target.id)
             return
         assert isinstance(node.target, ast.Subscript)
@@ -209,11 +239,11 @@ class _Translator:
         self._jump(head)
         self._enter(head)
         body, end = self._branch(self._assign(self._binary(operator.lt, self._variable(counter), stop)))
-        self._enter(body)
-        self._assign(self._variable(counter), variable.id)
-        self._statements(node.body)
-        self._assign(self._binary(operator.add, self._variable(counter), self._constant(step)), counter)
-        self._jump(head, back)
+        with self._body(body):
+            self._assign(self._variable(counter), variable.id)
+            self._statements(node.body)
+            self._assign(self._binary(operator.add, self._variable(counter), self._constant(step)), counter)
+            self._jump(head, back)
         self._enter(end)
 
     def _number(self, node: ast.expr) -> int:
@@ -225,21 +255,21 @@ class _Translator:
         self._jump(head)
         self._enter(head)
         body, end = self._branch(self._value(node.test))
-        self._enter(body)
-        self._statements(node.body)
-        self._jump(head)
+        with self._body(body):
+            self._statements(node.body)
+            self._jump(head)
         self._enter(end)
 
     def _statement_If(self, node: ast.If) -> None:
         yes, no = self._branch(self._value(node.test))
         end = self._new_block() if node.orelse else no
-        self._enter(yes)
-        self._statements(node.body)
-        self._jump(end)
-        if node.orelse:
-            self._enter(no)
-            self._statements(node.orelse)
+        with self._body(yes):
+            self._statements(node.body)
             self._jump(end)
+        if node.orelse:
+            with self._body(no):
+                self._statements(node.orelse)
+                self._jump(end)
         self._enter(end)
 
     def _statement_Raise(self, node: ast.Raise) -> None:
@@ -272,7 +302,7 @@ class _Translator:
 
     def _value_Name(self, node: ast.Name) -> ir.Var:
         if node.id in self.assigned:
-            return self._variable(node.id)
+            return self._read(node.id)
         found = self.namespace.get(node.id, getattr(builtins, node.id, None))
         if found is None:
             raise NameError(f"name {node.id!r} is not defined")
