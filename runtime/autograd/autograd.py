@@ -201,7 +201,7 @@ def _cotangent(output: Tensor, cotangent: Any, position: int) -> Tensor:
     if cotangent is None:
         if math.prod(output._value.shape) != 1:
             raise GradientError("grad can be implicitly created only for scalar outputs")
-        if output.is_complex():
+        if output._value.dtype.kind == "c":
             raise GradientError(
                 f"grad can be implicitly created only for real scalar outputs but got {output.dtype}. Take "
                 "its real part or its abs(), or give the gradient of the output."

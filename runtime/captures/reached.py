@@ -30,6 +30,9 @@ WITHOUT_CODE = frozenset((
     bool, int, float, complex, str, bytes, type(None), np.ndarray, np.float64, np.ufunc, np.dtype,
     TorchTensor, NumpyTensor, NumpyScalar, PythonNumber,
 ))  # fmt: skip
+NUMBERS = frozenset((bool, int, float, complex, str, bytes, type(None)))
+MOST_NUMBERS = 100
+"""Elements of a container that is looked at in every call."""
 PARTS: dict[type, tuple[str, ...]] = {
     MethodType: ("__func__", "__self__"),
     BuiltinFunctionType: ("__self__",),
@@ -56,13 +59,15 @@ class Reached:
         functions: those of the user's.
         namespaces: the global variables of these functions, and of the modules of classes on the way, by
             identity.
-        is_fixed: whether it is the same as long as the variables of these functions are.
+        is_fixed: whether it is the same as long as the variables of these functions are, and `of_numbers`.
+        of_numbers: containers on the way that hold numbers and text alone.
     """
 
     def __init__(self, roots: Iterable[Any]) -> None:
         self.functions: dict[FunctionType, None] = {}
         self.namespaces: dict[int, dict[str, Any]] = {}
         self.is_fixed = True
+        self.of_numbers: list[Any] = []
         self._names: set[str] = set()
         self._reads_all = False
         self._holders: list[Mapping[str, Any]] = []
@@ -77,7 +82,10 @@ class Reached:
                 kind: Any = type(value)
                 if kind not in WITHOUT_CODE and id(value) not in self._seen:
                     self._seen[id(value)] = value
-                    self.is_fixed = self.is_fixed and _is_fixed(value)
+                    if holds_numbers(value):
+                        self.of_numbers.append(value)
+                    else:
+                        self.is_fixed = self.is_fixed and _is_fixed(value)
                     pending += getattr(self, way_from(kind))(value)
             pending = self._by_name()
 
@@ -232,6 +240,14 @@ def _is_fixed(value: Any) -> bool:
     if type(value) is BuiltinFunctionType:
         return value.__self__ is None or type(value.__self__) is ModuleType
     return type(value) is tuple or (way == "_from_wrapper" and wrapped_by(value) is None)
+
+
+def holds_numbers(value: Any) -> bool:
+    """Whether it is a short list, set or dict of numbers and text alone."""
+    kind = type(value)
+    if kind not in (list, set, dict) or len(value) > MOST_NUMBERS:
+        return False
+    return NUMBERS.issuperset(map(type, value)) and (kind is not dict or holds_numbers([*value.values()]))
 
 
 def is_without_code(value: Any) -> bool:

@@ -10,9 +10,11 @@ from ...tracer.errors import ArgumentError, DTypeError
 from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
 from ...tracer.spec import BOOL, CONTINUOUS
+from ...tracer.trace import innermost
 from ..tape.apply import apply
 from ..values import dtypes
 from ..values.tensor import Tensor
+from ..values.value_kinds import PythonNumber
 from .common import (
     Operand,
     array_dtype,
@@ -26,6 +28,7 @@ from .common import (
     tensor,
     truth,
 )  # fmt: skip
+from .conventions import with_short_way
 from .declared import eq, isnan, le, logical_and, logical_or, lt
 from .selection import nonzero
 
@@ -201,6 +204,28 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
             )
         mask = truth(mask)
     return apply(e.where, mask, *_choices(mask, input, other), grad_name="WhereBackward0")
+
+
+def where_directly(condition: Any = None, input: Any = None, other: Any = None, *more: Any) -> Any:
+    """A choice among floats of one dtype by its short way; NotImplemented for what takes a closer look."""
+    if not isinstance(condition, Tensor) or condition._value.dtype != BOOL or more:
+        return NotImplemented
+    shape, dtype = condition._value.shape, None
+    for one in (input, other):
+        if type(one) is float:
+            continue
+        value = one._value if isinstance(one, Tensor) and type(one) is not PythonNumber else None
+        if type(value) is not np.ndarray or value.shape != shape or value.dtype.kind != "f":
+            return NotImplemented
+        if dtype is not None and value.dtype != dtype:
+            return NotImplemented
+        dtype = value.dtype
+    if dtype is None or not shape or innermost() is not None:
+        return NotImplemented
+    return apply(e.where, condition, input, other, grad_name="WhereBackward0")
+
+
+with_short_way(where, where_directly)
 
 
 def _choices(mask: Tensor, input: Any, other: Any) -> list[Any]:

@@ -6,7 +6,6 @@ All are the one operator `contract`, told by the indices of its two operands and
 from __future__ import annotations
 
 import string
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ from .common import (
     tensor,
     torch_name,
 )  # fmt: skip
+from .conventions import with_short_way
 from .declared import sum as sum_of
 from .movement import permuted, reshape_to
 from .parts import diagonal, roll
@@ -48,7 +48,7 @@ _PRODUCTS = {
 }  # fmt: skip
 """By the ranks of the operands the products of vectors and matrices."""
 _DIRECT = {
-    ranks: partial(direct(contract, grad_name=f"{contraction_title(one)}Backward0"), subscripts=one)
+    ranks: (direct(contract, grad_name=f"{contraction_title(one)}Backward0"), one)
     for ranks, one in _PRODUCTS.items()
 }
 
@@ -115,15 +115,17 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     return product(a, b)
 
 
-def matmul_directly(input: Any, other: Any) -> Any:
+def matmul_directly(input: Any = None, other: Any = None, *more: Any) -> Any:
     """The product of vectors or matrices by its short way; NotImplemented for all others."""
-    short = _DIRECT.get((_rank(input), _rank(other)))
-    return NotImplemented if short is None else short(input, other)
+    a = input._value if isinstance(input, Tensor) else input
+    b = other._value if isinstance(other, Tensor) else other
+    if type(a) is not np.ndarray or type(b) is not np.ndarray or more:
+        return NotImplemented
+    short = _DIRECT.get((a.ndim, b.ndim))
+    return NotImplemented if short is None else short[0](input, other, subscripts=short[1])
 
 
-def _rank(x: Any) -> int:
-    value = x._value if isinstance(x, Tensor) else x
-    return value.ndim if type(value) is np.ndarray else -1
+with_short_way(matmul, matmul_directly)
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:

@@ -156,8 +156,8 @@ def reduced_directly(operator: Operator) -> Function:
     of_all = direct(operator, grad_name=f"{operator.grad_fn}{grad_suffix(None)}")
     of_one = direct(operator, grad_name=f"{operator.grad_fn}{grad_suffix(0)}")
 
-    def function(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        if not isinstance(x, Tensor):
+    def function(x: Any = None, axis: Any = None, keepdims: bool = False, *more: Any) -> Any:
+        if not isinstance(x, Tensor) or more:
             return NotImplemented
         rank = len(x._value.shape)
         if axis is None:
@@ -166,6 +166,15 @@ def reduced_directly(operator: Operator) -> Function:
             return of_one(x, dims=(axis % rank,), keepdim=bool(keepdims))
         return NotImplemented
 
+    return function
+
+
+def with_short_way(function: Function, short: Function) -> Function:
+    """The function, whose wrappers ask `short` first where no option is given.
+
+    That takes any arguments, and says NotImplemented of what it is not for.
+    """
+    function.short = short  # type: ignore[attr-defined]
     return function
 
 
@@ -181,7 +190,7 @@ def _accumulation(operator: Operator) -> Function:
         grad_name = operator.grad_fn + grad_suffix(dim)
         return apply(operator, x, dims=dims, keepdim=bool(keepdim), grad_name=grad_name)
 
-    return function
+    return with_short_way(function, short)
 
 
 def _extreme(operator: Operator) -> Function:

@@ -13,6 +13,7 @@ from ...tracer.ops import movement as m
 from ..tape.apply import apply, as_several_views
 from ..values.tensor import Tensor
 from .common import as_dtype, common_dtype, fail, numpy_names, one_dim, own_dim, tensor, tensors
+from .conventions import with_short_way
 from .movement import atleast_1d, atleast_2d, atleast_3d, expand_to, reshape_to
 from .parts import part, selected
 
@@ -108,19 +109,26 @@ def stack(tensors: Iterable[Tensor], dim: int = 0) -> Tensor:
     return apply(c.stack, *values, dim=dim, grad_name="StackBackward0")
 
 
-def stack_directly(tensors: Any, axis: Any = 0) -> Any:
+def stack_directly(tensors: Any = None, axis: Any = 0, *more: Any) -> Any:
     """A list of tensors of one dtype and one shape stacked; NotImplemented for what takes a closer look."""
-    if type(tensors) not in (list, tuple) or not tensors or type(axis) is not int:
+    if type(tensors) not in (list, tuple) or not tensors or type(axis) is not int or more:
         return NotImplemented
-    values = [one._value for one in tensors if isinstance(one, Tensor)]
-    if len(values) < len(tensors):
-        return NotImplemented
-    shape, dtype = values[0].shape, values[0].dtype
+    shape, dtype = (), None
+    for one in tensors:
+        if not isinstance(one, Tensor):
+            return NotImplemented
+        value = one._value
+        if dtype is None:
+            shape, dtype = value.shape, value.dtype
+        elif value.dtype != dtype or value.shape != shape:
+            return NotImplemented
     rank = len(shape) + 1
-    is_same = all(one.dtype == dtype and one.shape == shape for one in values)
-    if not is_same or not -rank <= axis < rank:
+    if not -rank <= axis < rank:
         return NotImplemented
     return apply(c.stack, *tensors, dim=axis % rank, grad_name="StackBackward0")
+
+
+with_short_way(stack, stack_directly)
 
 
 def hstack(tensors: Iterable[Tensor]) -> Tensor:

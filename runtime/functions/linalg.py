@@ -5,17 +5,21 @@ What has no solution raises LinearAlgebraError, compiled as well.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
+from ...tracer.ops.movement import reshape
+from ...tracer.trace import innermost
 from ..tape.apply import apart_from, apply
+from ..tape.direct import direct
 from ..values.tensor import Tensor
 from .common import array_dtype, as_dtype, common_dtype, fail, floating, matrix_named_either_way
 from .contraction import matmul
+from .conventions import with_short_way
 from .movement import adjoint, expand_to, reshape_to, transpose
 from .parts import tril, triu
 
@@ -58,6 +62,23 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     a, b = square(A, "solve"), floating(B, "solve", "B")
     is_vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape[:-1]))
     return solved(a, b, is_vector, left)
+
+
+def solved_directly(A: Any = None, B: Any = None, *more: Any) -> Any:
+    """The solution for one matrix by its short way; NotImplemented for what takes a closer look."""
+    if not isinstance(A, Tensor) or not isinstance(B, Tensor) or more or innermost() is not None:
+        return NotImplemented
+    sizes, sides = A._value.shape, B._value.shape
+    if len(sizes) != 2 or sizes[0] != sizes[1] or sizes[:1] != sides[:1] or len(sides) > 2:
+        return NotImplemented
+    if len(sides) == 2:
+        return _solved(A, B)
+    found = _solved(A, apply(reshape, B, shape=(*sides, 1)))
+    return found if found is NotImplemented else apply(reshape, found, shape=sides)
+
+
+_solved = direct(la.solve)
+with_short_way(solve, solved_directly)
 
 
 def solved(a: Tensor, b: Tensor, is_vector: bool, left: bool = True, lower: bool | None = None) -> Tensor:

@@ -34,7 +34,7 @@ from .common import (
     torch_name,
     truth,
 )  # fmt: skip
-from .conventions import grad_suffix, position_of, reduced_directly, require_elements
+from .conventions import grad_suffix, position_of, reduced_directly, require_elements, with_short_way
 from .declared import amax, amin, sum
 from .joining import cat
 from .movement import moved_to_end, reshape_to
@@ -118,6 +118,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
 
 
 mean_directly = reduced_directly(c.mean)
+with_short_way(mean, mean_directly)
 
 
 def _mean(x: Tensor, dim: Dims, keepdim: bool) -> Tensor:

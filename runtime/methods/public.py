@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from ..functions.fourier import fftfreq, rfftfreq
 from ..functions.grids import tril_indices, triu_indices
+from ..tape.direct import unsupported
 from ..values.flatten import flatten, is_container, unflatten
 from ..values.tensor import Tensor, TorchTensor
 from ..values.value_kinds import Auxiliary, as_kind, plain, settled
@@ -23,9 +24,14 @@ FUNCTIONS = "pullback.runtime.functions."
 
 def of_any_kind(function: F) -> F:
     """The function of Tensors, which gives arrays and numbers of NumPy's for those alone."""
+    if hasattr(function, "around"):
+        return functools.wraps(function)(function.around(of_any_kind))  # type: ignore[return-value]
+    short = getattr(function, "short", unsupported)
 
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
+        if not options and (result := short(*arguments)) is not NotImplemented:
+            return result
         if arguments and type(arguments[0]) is TorchTensor:
             result = function(*arguments, **options)
             if type(result) is TorchTensor:
@@ -50,9 +56,12 @@ def making_tensors(function: F) -> F:
 
 def of_own_kind(method: F) -> F:
     """The method, with a result of the tensor's kind also where it is made of positions, counts or bins."""
+    short = getattr(method, "short", unsupported)
 
     @functools.wraps(method)
     def call(self: Tensor, *arguments: Any, **options: Any) -> Any:
+        if not options and (result := short(self, *arguments)) is not NotImplemented:
+            return result
         result = method(self, *arguments, **options)
         if type(result) is TorchTensor or type(self) is Auxiliary:
             return result

@@ -20,6 +20,7 @@ from ...tracer.graph import Node
 from ...tracer.ops.elementwise import power
 from ...tracer.trace import innermost, nearest
 from ..functions import PUBLIC
+from ..functions.arithmetic import pow_directly
 from ..functions.common import as_dtype
 from ..tape.apply import apply
 from ..tensors.conversion import tensor_of
@@ -119,7 +120,8 @@ def _power_of_tensor(general: Method) -> Method:
 
     @functools.wraps(general)
     def method(self: Tensor, other: Any) -> Any:
-        return general(self, _with_plain_exponent(other))
+        short = pow_directly(self, other)
+        return general(self, _with_plain_exponent(other)) if short is NotImplemented else short
 
     return method
 

@@ -28,9 +28,11 @@ from ..functions import PUBLIC, offered
 from ..functions.arithmetic import pow_directly
 from ..functions.assignment import copy_
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
+from ..functions.comparison import where_directly
 from ..functions.contraction import matmul_directly
 from ..functions.conventions import reduced_directly
 from ..functions.joining import stack_directly
+from ..functions.linalg import solved_directly
 from ..functions.reduction import mean_directly
 from ..tape.apply import apart_from, apply, standing_for, wrap
 from ..tape.direct import direct
@@ -88,6 +90,8 @@ DIRECT_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.mean: mean_directly,
     np.dot: matmul_directly,
     np.stack: stack_directly,
+    np.where: where_directly,
+    np.linalg.solve: solved_directly,
 }
 """The same for functions of one or two arguments, or of an axis and `keepdims`."""
 AXIS_OPTIONS = {"axis", "keepdims"}
@@ -354,7 +358,8 @@ def array_function(
     if calls_from_scipy(sys._getframe(1)) and (plain := without_tensors([*arguments], keywords)):
         return function(*plain[0], **plain[1])
     short = DIRECT_FUNCTIONS.get(function)
-    if short is not None and len(arguments) <= 2 and keywords.keys() <= AXIS_OPTIONS:
+    is_short = len(arguments) <= 2 or function is np.where
+    if short is not None and is_short and keywords.keys() <= AXIS_OPTIONS:
         result = short(*arguments, **keywords)
         if result is not NotImplemented:
             return result

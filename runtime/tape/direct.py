@@ -63,7 +63,8 @@ def direct(
     """The function of an operator on one or two operands, with its short way; `general` does all else.
 
     It takes the operator's attributes by name. A `reflected` one takes the second operand first, as
-    `x.__rmul__(2.0)`. Operators of other numbers of operands, and views, have no short way.
+    `x.__rmul__(2.0)`. Operators of other numbers of operands, and views, have no short way. `function.around`
+    gives the same around another form of `general`.
     """
     make = {1: _of_one, 2: _of_two}.get(len(operator.operands))
     if make is None or operator.variadic or operator.movement.is_view:
@@ -79,6 +80,7 @@ def direct(
 
     function.__doc__ = general.__doc__
     function.__wrapped__ = general  # type: ignore[attr-defined]  # whose signature it has
+    function.around = lambda form: direct(operator, form(general), grad_name, reflected)  # type: ignore[attr-defined]
     return function
 
 

@@ -1,7 +1,7 @@
 """The short way of `x[i]` and `x[i] = v` along the first dimension, of arrays outside of traces.
 
-What is read is one node on the tape, and what is written another. In a trace, of views of views and with
-other indices they are made of the operators of `tracer/ops/movement.py`, to the same result.
+What is read is one node on the tape, and what is written another. In a trace, and with other indices, they
+are made of the operators of `tracer/ops/movement.py`, to the same result.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...tracer.ops.movement import dilate, reshape, slice_, slice_update
 from ...tracer.ops.reduction import sum_to_shape
 from ...tracer.trace import innermost
 from ..values.modes import is_recording
-from ..values.nodes import Edge, GradNode, observers
+from ..values.nodes import Edge, GradNode, next_sequence, observers
 from ..values.tensor import Tensor, TorchTensor, View, make, mark_written, require_writable
 from ..values.value_kinds import NumpyScalar, NumpyTensor
 from .inplace import keep_saved, require_assignable
@@ -27,16 +27,49 @@ KINDS = (TorchTensor, NumpyTensor)
 BOUNDS = (int, type(None))
 
 
+class PartView(View):
+    """How a tensor shows a part of another; the operators in between are made when somebody asks."""
+
+    __slots__ = ("index", "shape", "within")
+
+    def __init__(self, whole: Tensor, index: Index) -> None:
+        view = whole._view
+        self.base = whole if view is None else view.base
+        self.tracks = is_recording() and (view is None or view.tracks)
+        self.of_several = "" if view is None else view.of_several
+        self.seen = whole._cell[0]
+        self.within = view
+        self.index = index
+        self.shape = whole._value.shape
+
+    @property
+    def steps(self) -> tuple[Any, ...]:  # type: ignore[override]
+        taken: tuple[Any, ...] = ((slice_, region_of(self.index, self.shape)),)
+        if type(self.index) is int:
+            taken = (*taken, (reshape, {"shape": self.shape[1:]}))
+        return taken if self.within is None else self.within.steps + taken
+
+
 class PartBackward(GradNode):
     """Of a part that is read: its cotangent among zeros."""
 
     __slots__ = ("index", "shape")
-    runs_rules = True
+    runs_rules = may_add_itself = True
 
     def __init__(self, edge: Edge, index: Index, shape: tuple[int, ...]) -> None:
-        super().__init__((edge,))
+        self.edges = (edge,)
+        self.hooks = self._metadata = None
+        self.sequence = next_sequence()
         self.index = index
         self.shape = shape
+
+    def add_itself(self, g: Any, arrived: dict[Any, Any], borrowed: set[Any]) -> bool:
+        target, number = self.edges[0]  # type: ignore[misc]
+        whole = None if number or id(target) in borrowed else arrived.get(id(target))
+        if type(whole) is not ndarray:
+            return False
+        whole[self.index] += g
+        return True
 
     def pull_all(self, g: Any) -> Sequence[Any]:
         found = np.zeros(self.shape, g.dtype)
@@ -113,14 +146,18 @@ def is_simple(index: Any) -> bool:
     """Whether it is an integer, or a slice of steps of one."""
     if type(index) is int:
         return True
-    return type(index) is slice and index.step is None and {type(index.start), type(index.stop)} <= {*BOUNDS}
+    is_slice = type(index) is slice and index.step is None
+    return is_slice and type(index.start) in BOUNDS and type(index.stop) in BOUNDS
 
 
 def read_part(x: Tensor, index: Index) -> Tensor | None:
     """`x[index]` with a simple index; None where it takes the general way, as if it has no such element."""
     kind = type(x)
-    if kind not in KINDS or x._view is not None or observers or innermost() is not None:
+    if kind not in KINDS or observers or innermost() is not None:
         return None
+    view = x._view
+    if view is not None and view.seen != x._cell[0]:
+        x.refresh()
     value = x._value
     if type(value) is not ndarray or not value.ndim:
         return None
@@ -131,13 +168,9 @@ def read_part(x: Tensor, index: Index) -> Tensor | None:
         return None
     tensor = make(shown, NumpyScalar if is_element else kind)
     if not is_element:
-        region = region_of(index, value.shape)
-        steps: tuple[Any, ...] = ((slice_, region),)
-        if type(index) is int:
-            steps = (*steps, (reshape, {"shape": shown.shape}))
         tensor._cell = x._cell
         tensor._frozen = x._frozen
-        tensor._view = View(x, steps, x._cell[0], is_recording())
+        tensor._view = PartView(x, index)
     if x._requires_grad and is_recording():
         node = SelectBackward0 if type(index) is int else SliceBackward0
         tensor._grad_fn = node((x._grad_fn or x, x._output_nr), index, value.shape)

@@ -43,10 +43,6 @@ def _oldest(inputs: Sequence[Edge]) -> int:
     return oldest
 
 
-def _takes_sum(array: Cotangent, other: Cotangent) -> bool:
-    return type(array) is ndarray and array.ndim > 0 and array.dtype == other.dtype
-
-
 class Pass:
     """One backward pass.
 
@@ -141,41 +137,43 @@ class Pass:
                 self.visit(node)
                 continue
             g = arrived.pop(key, None)
-            if g is None:
+            if g is None or (node.may_add_itself and node.add_itself(g, arrived, borrowed)):
                 continue
             pulled = node.pull_all(g)  # type: ignore[attr-defined]
-            if not retain_graph:
+            if not retain_graph and node.versions:
                 node.release()
             for edge, value in zip(node.edges, pulled):
                 if edge is None:
                     continue
                 target, number = edge
                 place = id(target) if number == 0 else (id(target), number)
-                is_borrowed = value is g or value.base is not None
-                if place in arrived:
-                    self.add(place, value, is_borrowed, target, node)
-                    continue
-                arrived[place] = value
-                if is_borrowed:
-                    borrowed.add(place)
+                if place not in arrived:
+                    arrived[place] = value
+                    if value is g or value.base is not None:
+                        borrowed.add(place)
+                elif type(value) is not ndarray:
+                    arrived[place] = arrived[place] + value
+                    borrowed.discard(place)
+                else:
+                    self.add(place, value, value is g or value.base is not None, target, node)
 
     def add(
         self, place: Any, value: Cotangent, is_borrowed: bool, target: Any, source: GradNode | None
     ) -> None:
         """Add what else arrives at a place, in place where an array of the right kind is at hand."""
         mine = self.arrived[place]
-        if type(mine) is Node:
+        if type(mine) is ndarray and mine.ndim and type(value) is ndarray and mine.dtype == value.dtype:
+            if place not in self.borrowed:
+                mine += value
+                return
+            if not is_borrowed:
+                value += mine
+            self.arrived[place] = mine + value if is_borrowed else value
+        elif type(mine) is Node:
             with backward_of(value.origin, "accumulate"):
                 self.arrived[place] = named(add(mine, value), target, source)
-        elif isinstance(mine, Tensor):
-            self.arrived[place] = add(mine, value)
-        elif place not in self.borrowed and _takes_sum(mine, value):
-            mine += value
-        elif not is_borrowed and _takes_sum(value, mine):
-            value += mine
-            self.arrived[place] = value
         else:
-            self.arrived[place] = mine + value
+            self.arrived[place] = add(mine, value) if isinstance(mine, Tensor) else mine + value
         self.borrowed.discard(place)
 
     def take_from_graph(self, way: Way, roots: Sequence[Edge], cotangents: Sequence[Cotangent]) -> bool:

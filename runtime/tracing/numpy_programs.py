@@ -36,7 +36,7 @@ from ..bytecode.write_instructions import (
     writes_of,
 )
 from ..captures.objects import is_opaque, is_users
-from ..captures.reached import WITHOUT_CODE, Reached, is_without_code
+from ..captures.reached import WITHOUT_CODE, Reached, holds_numbers, is_without_code
 from ..captures.trails import Trail
 from ..tape.inplace import may_overlap
 from ..values.refusals import explaining_errors
@@ -359,10 +359,14 @@ class Explored:
     concerned: frozenset[FunctionType] = frozenset()
     reads: tuple[tuple[dict[str, Any], str, Any], ...] = ()
     """Global variables of the functions, by namespace and name, with what they held."""
+    attributes: frozenset[str] = frozenset()
+    """Those that the functions read; none where their names are computed."""
+    of_numbers: tuple[Any, ...] = ()
+    """Containers that are reached, and hold numbers and text alone."""
 
     def holds_for(self, function: FunctionType) -> bool:
         """Whether it is what would be found for a function of the same code."""
-        if self.concerned and function is not self.plain:
+        if (self.concerned and function is not self.plain) or not all(map(holds_numbers, self.of_numbers)):
             return False
         for variables, name, value in self.reads:
             found = variables.get(name, MISSING)
@@ -466,6 +470,9 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
         for one in functions
         for name in names_of(one.__code__).loaded
     ]
+    names = [names_of(one.__code__) for one in functions]
+    read = () if any(one.reads_all for one in names) else [one.attributes for one in names]
+    attributes = frozenset[str]().union(*read)
     asking = [variables for variables, name, _ in reads if name in ASKED]
     return Explored(
         plain,
@@ -476,18 +483,23 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
         is_writing,
         has_methods,
         stand_ins,
-        _concerned(functions, stand_ins, has_methods),
+        _concerned(functions, stand_ins, has_methods, attributes),
         tuple(reads),
+        attributes,
+        tuple(code.of_numbers),
     )
 
 
 def _concerned(
-    functions: Mapping[FunctionType, _Reached], stand_ins: StandIns, replaces_arrays: bool
+    functions: Mapping[FunctionType, _Reached],
+    stand_ins: StandIns,
+    replaces_arrays: bool,
+    anywhere: frozenset[str],
 ) -> frozenset[FunctionType]:
     def is_replaced(value: Any, attributes: frozenset[str]) -> bool:
         if type(value) is np.ndarray:
             return replaces_arrays and value.dtype in SUPPORTED
-        return stand_ins.of(value, attributes) is not None
+        return stand_ins.of(value, attributes, anywhere) is not None
 
     leading: list[FunctionType] = []
     callers: dict[FunctionType, list[FunctionType]] = {}
@@ -569,6 +581,7 @@ class _Copies:
         self._reached = found.functions
         self._stand_ins = found.stand_ins
         self._replaces_arrays = found.replaces_arrays
+        self._attributes = found.attributes
         self._arrays: dict[int, Tensor] = {}
         self.concerned = found.concerned
         self.variables: dict[int, _Variables] = {}
@@ -610,7 +623,7 @@ class _Copies:
             if not self._replaces_arrays or value.dtype not in SUPPORTED:
                 return None
             return self._arrays.setdefault(id(value), make(value, NumpyTensor))
-        return self._stand_ins.of(value, attributes)
+        return self._stand_ins.of(value, attributes, self._attributes)
 
     def _replacement(self, value: Any, one: _Reached) -> Any:
         stand_in = self._stand_in(value, one.attributes)

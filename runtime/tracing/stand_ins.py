@@ -67,12 +67,18 @@ class StandIns:
             return self._modules.get(id(value), (None, None))[1]
         return self._functions.get(id(value))
 
-    def of(self, value: Any, names: frozenset[str]) -> Any:
-        """What stands for `value` where code reads the attributes `names`; None if it stays itself."""
+    def of(self, value: Any, names: frozenset[str], anywhere: frozenset[str] = frozenset()) -> Any:
+        """What stands for `value` where code reads the attributes `names`; None if it stays itself.
+
+        Modules of SciPy are handed on to other code, too: `anywhere` are the attributes that any code reads,
+        if these are known.
+        """
         if type(value) is not ModuleType:
             return self._functions.get(id(value)) or _of_scipy(value)
         if value.__name__.startswith("scipy"):
-            return _scipy_module(value)
+            stand_in = _scipy_module(value)
+            is_read = stand_in is None or not anywhere or not anywhere.isdisjoint(vars(stand_in))
+            return stand_in if is_read else None
         changed, stand_in = self._modules.get(id(value), (frozenset(), None))
         return None if changed.isdisjoint(names) else stand_in
 

@@ -53,8 +53,12 @@ class GradNode:
 
     __slots__ = ("__weakref__", "_metadata", "edges", "hooks", "sequence")
     outputs = 1
+    versions: Sequence[Any] = ()
+    """Of what an operator has saved: where there is none, there is nothing to release."""
     runs_rules = False
     """Whether it is of an operator, with what that saves as it is: `pull_all` does what `pull` does."""
+    may_add_itself = False
+    """Whether `add_itself` may do what `pull_all` does, to what has arrived already."""
     is_in_graph = False
     """Whether, in a trace, the graph shows what the node's backward is."""
     edges: Sequence[Edge | None]
@@ -74,6 +78,10 @@ class GradNode:
         each output; None for an output that nothing depends on.
         """
         raise NotImplementedError
+
+    def add_itself(self, g: Any, arrived: dict[Any, Any], borrowed: set[Any]) -> bool:
+        """Add what `g` gives to what has arrived at the edge, by its target's id, if that is possible."""
+        return False
 
     @property
     def read(self) -> Sequence[Any]:
@@ -348,7 +356,12 @@ def spec_of_operand(value: Any, dtype: np.dtype) -> Spec:
 
 
 def specs_of(values: Sequence[Any], result: Any) -> tuple[Sequence[Spec], Spec]:
-    return [spec_of_operand(value, result.dtype) for value in values], _spec(result.shape, result.dtype)
+    dtype = result.dtype
+    specs = [
+        _spec(value.shape, value.dtype) if type(value) is np.ndarray else spec_of_operand(value, dtype)
+        for value in values
+    ]
+    return specs, _spec(result.shape, dtype)
 
 
 @functools.lru_cache(maxsize=1024)

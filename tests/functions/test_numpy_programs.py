@@ -12,6 +12,7 @@ import pytest
 import scipy.linalg
 import scipy.special
 import scipy.stats
+from scipy import special
 from scipy.special import logsumexp
 from scipy.stats import norm
 from uncompiled import counts
@@ -902,3 +903,31 @@ def test_a_function_along_a_dimension_of_no_rows() -> None:
     for one in (function, pb.grad(function), pb.compile(function)):
         with pytest.raises(ValueError, match="any iteration dimensions are 0"):
             one(np.ones((2, 3)))
+
+
+# --- SciPy's modules ----------------------------------------------------------------------------------------
+
+
+def _log_of_sum(module: Any, x: np.ndarray) -> Any:
+    return module.logsumexp(x)
+
+
+LOG_OF_SUM = "log", "sumexp"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: special.logsumexp(x),
+        lambda x: _log_of_sum(special, x),
+        lambda x: getattr(special, "logsumexp")(x),  # noqa: B009
+        lambda x: getattr(special, "".join(LOG_OF_SUM))(x),
+        lambda x: vars(special)["logsumexp"](x),
+    ],
+    ids=["by name", "handed on", "by getattr", "by a computed name", "by vars"],
+)
+def test_a_function_of_scipy_is_differentiated_however_its_module_is_asked(function: Any) -> None:
+    x = np.array([0.5, -1.0, 2.0])
+    value, slope = pb.value_and_grad(function)(x)
+    np.testing.assert_allclose(value, special.logsumexp(x))
+    np.testing.assert_allclose(slope, special.softmax(x))

@@ -121,13 +121,28 @@ def views(x: Any) -> Any:
     return (part * part).sum() + y.sum()
 
 
+def parts_of_parts(x: Any) -> Any:
+    y = x * 1.0
+    part = y[1:][2:5]
+    part[0] = x[0] * 3.0
+    y[4] = x[5] * 2.0
+    return (part * part).sum() + part[1:][0] * y[1:][1] * y.sum()
+
+
+def elements_beside_the_whole(x: Any) -> Any:
+    return x[0] * x[1] + x.sum() + x[0] ** 2 + (x * x).sum() * x[-1] + x[2:4].sum() * x[3]
+
+
 @pytest.fixture
 def generally() -> Iterator[Any]:
     """Inside, what is recorded is observed, and so takes the general way."""
     yield lambda: pb.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x)
 
 
-@pytest.mark.parametrize("program", [reads, rows, writes, views], ids=lambda one: one.__name__)
+PROGRAMS = [reads, rows, writes, views, parts_of_parts, elements_beside_the_whole]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
 def test_parts_have_the_gradients_of_the_general_way(program: Callable[..., Any], generally: Any) -> None:
     array = np.array([0.5, -1.0, 2.0, 0.3, 1.5, -0.7])
     x = pb.from_numpy(array).requires_grad_()
@@ -229,3 +244,22 @@ def test_a_default_that_is_replaced_is_looked_at_anew() -> None:
     for helper in (doubled, doubled_in_place):
         program.__defaults__ = (helper,)
         np.testing.assert_allclose(evaluate(np.array([1.0, 3.0]))[1], [4.0, 12.0])
+
+
+SCALES: list[Any] = [2.0]
+BY_NAME: dict[str, Any] = {"scale": 2.0}
+
+
+def test_containers_of_numbers_may_come_to_hold_functions() -> None:
+    def program(x: Any) -> Any:
+        scale, other = SCALES[0], BY_NAME["scale"]
+        y = scale(x) if callable(scale) else scale * x
+        return np.sum(other(y) * x if callable(other) else other * y * x)
+
+    evaluate, x = pb.value_and_grad(program), np.array([1.0, 3.0])
+    try:
+        for SCALES[0], BY_NAME["scale"] in ((2.0, 2.0), (3.0, 2.0), (doubled_in_place, 2.0), (2.0, doubled)):
+            factor = 6.0 if SCALES[0] == 3.0 else 4.0
+            np.testing.assert_allclose(evaluate(x)[1], 2.0 * factor * x)
+    finally:
+        SCALES[0], BY_NAME["scale"] = 2.0, 2.0

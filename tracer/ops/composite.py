@@ -32,9 +32,7 @@ from .elementwise import (
     where,
 )
 from .movement import between, concatenate, expand, reshape
-from .reduction import amax, restore_dims, sum_
-
-ARRAYS = (np.ndarray, np.generic)
+from .reduction import ARRAYS, amax, restore_dims, sum_
 
 
 def composite(
@@ -267,11 +265,13 @@ def _stack(*xs: Array, dim: int) -> Array:
 
 def _layer(g: Array, specs: tuple[Spec, ...], index: int, dim: int) -> Array:
     """The part of the cotangent `g` that belongs to operand `index`."""
+    if isinstance(g, np.ndarray):
+        return g[(slice(None),) * dim + (index,)]
     return reshape(between(g, dim, index, index + 1), shape=specs[index].shape)
 
 
 stack = declare(
     "stack", "composite", "*xs", infer=_infer_stack, body=_stack,
-    evaluate=lambda *xs, dim: np.stack(xs, axis=dim),
+    evaluate=lambda *xs, dim: np.stack(xs, axis=dim) if dim else np.array(xs),
     vjp={"xs": _layer}, of_complex=HOLOMORPHIC, doc="arrays of one shape side by side along a new dimension",
 )  # fmt: skip

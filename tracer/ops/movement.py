@@ -138,7 +138,7 @@ def _infer_expand(x: Spec, shape: tuple[int, ...]) -> Spec:
 def _expanded(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """np.broadcast_to, which takes long for small arrays."""
     new = len(shape) - x.ndim
-    if type(shape) is not tuple or new < 0 or not x.flags.c_contiguous:
+    if type(shape) is not tuple or new < 0 or not (x.size == 1 or x.flags.c_contiguous):
         return np.broadcast_to(x, shape)
     strides = [0] * new
     for extent, wanted, stride in zip(x.shape, shape[new:], x.strides):

@@ -28,9 +28,13 @@ from .elementwise import (
 )
 from .movement import between, expand, flip, pad, permute, reshape
 
+ARRAYS = (np.ndarray, np.generic)
+
 
 def restore_dims(reduced: Array, x_spec: Spec, dims: tuple[int, ...]) -> Array:
     """The result of a reduction with its dims back in place as size 1, to broadcast against the operand."""
+    if not reduced.shape and isinstance(reduced, ARRAYS):
+        return reduced
     return reshape(reduced, shape=reduced_shape(x_spec.shape, dims, keepdim=True))
 
 
