@@ -47,12 +47,15 @@ def _as_two(body: ir.Body, buffer: ir.Buffer, pool: NamePool) -> ir.Body | None:
     block = next((one for one in _blocks(body) if _count(one, buffer) == _count(body, buffer)), body)
     places = [place for place, one in enumerate(block) if buffer in ir.buffers((one,))]
     loops = [place for place in places if isinstance(block[place], ir.For | ir.While)]
-    if loops != places[1:2]:
+    if not loops or loops != places[1:2]:
         return None
     start, at = places[:2]
     loop, before, behind = block[at], block[start : start + 1], block[at + 1 :]
     assert isinstance(loop, ir.For | ir.While)
-    counter, count = _steps(loop, behind)
+    steps = _steps(loop, behind)
+    if steps is None:
+        return None
+    counter, count = steps
     first, now = ir.Load(buffer, (FIRST,)), ir.Load(buffer, (_turn(counter),))
     following = ir.Load(buffer, (_turn(ir.apply("add", counter, ONE)),))
     if not (_is_given_first(before, first) and _is_given_first(loop.body, following)):
@@ -74,13 +77,13 @@ def _variable(buffer: ir.Buffer) -> ir.Variable:
     return ir.Variable(buffer.name, buffer.dtype)
 
 
-def _steps(loop: ir.For | ir.While, behind: ir.Body) -> tuple[ir.Expr, ir.Expr]:
-    """The counter of a loop over steps, and how many there are."""
+def _steps(loop: ir.For | ir.While, behind: ir.Body) -> tuple[ir.Expr, ir.Expr] | None:
+    """The counter of a loop over steps, and how many there are; None of another loop."""
     if isinstance(loop, ir.For):
         return loop.variable, loop.stop
-    step, count = loop.body[-1], behind[0]
-    assert isinstance(step, ir.Accumulate) and isinstance(count, ir.Let)
-    return step.target, count.variable
+    step, count = loop.body[-1], behind[0] if behind else None
+    is_counted = isinstance(step, ir.Accumulate) and isinstance(count, ir.Let)
+    return (step.target, count.variable) if is_counted else None  # type: ignore[union-attr]
 
 
 def _turn(step: ir.Expr) -> ir.Expr:

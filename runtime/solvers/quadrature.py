@@ -170,7 +170,7 @@ def _adaptive(
     with no_grad():
         lefts, rights, values, errors, count = _intervals(func, start, end, epsabs, epsrel, limit)
     error = errors.sum()
-    holds = error <= _allowed(values.sum(), epsabs, epsrel)
+    holds = (error <= _allowed(values.sum(), epsabs, epsrel)) & values.sum().isfinite()
     one = require(error * 0.0 + 1.0, holds, DIVERGES, count, error, values.sum())
     if not is_recording():  # as inside of an outer integral's search for intervals
         return values.sum() * one, error
@@ -269,7 +269,7 @@ def _of_known_limits(
     heights = stack([height for *_, heights in found for height in heights])
     factors = np.concatenate([0.5 * (right - left) * weights for left, right, *_ in found])
     total = (_constant(factors, first) * heights).sum() * moved
-    holds = np.asarray(error <= max(epsabs, epsrel * abs(value)))
+    holds = np.asarray(np.isfinite(value) and error <= max(epsabs, epsrel * abs(value)))
     return require(total, holds, DIVERGES, len(found), error, value), _constant(np.asarray(error), first)
 
 

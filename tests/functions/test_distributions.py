@@ -379,3 +379,22 @@ def test_wrong_uses_say_what_is_expected() -> None:
 def test_the_documentation_lists_them() -> None:
     text = (Path(__file__).parents[2] / "docs" / "scipy.md").read_text()
     assert all(f"`{name}`" in text for name in NAMES)
+
+
+@pytest.mark.parametrize("c", [-0.3, -1e-4, 0.0, 1e-4, 0.4, 4.87])
+def test_moments_of_extreme_values(c: float) -> None:
+    """By their Taylor series near 0, where the formula is 0 / 0."""
+    import mpmath
+
+    def mean(c: Any) -> Any:
+        return (1 - mpmath.gamma(1 + c)) / c if c else mpmath.euler
+
+    def variance(c: Any) -> Any:
+        apart = mpmath.gamma(1 + 2 * c) - mpmath.gamma(1 + c) ** 2
+        return apart / c**2 if c else mpmath.pi**2 / 6
+
+    with mpmath.workdps(40):
+        for name, of in (("mean", mean), ("var", variance)):
+            slope = pb.value_and_grad(lambda c, name=name: getattr(stats.genextreme, name)(c))
+            wanted = [float(of(mpmath.mpf(c))), float(mpmath.diff(of, mpmath.mpf(c) + 1e-15))]
+            np.testing.assert_allclose(slope(c), wanted, rtol=1e-9)

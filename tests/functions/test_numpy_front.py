@@ -322,7 +322,7 @@ def test_out_takes_a_tensor_in_place_and_refuses_to_lose_a_gradient() -> None:
     np.testing.assert_array_equal(plain, [3.0, 6.0])
     np.sum(x, out=target[0])
     assert target.numpy()[0] == 3.0
-    with pytest.raises(ArgumentError, match="out is an ndarray, which cannot hold the gradient"):
+    with pytest.raises(ArgumentError, match="`out` is an ndarray, which cannot hold the gradient"):
         np.add(x.requires_grad_(), 1.0, out=plain)
 
 

@@ -5,6 +5,7 @@ Formulas: Johnson, Kotz, Balakrishnan, Continuous Univariate Distributions, 2nd 
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -129,6 +130,36 @@ def _extreme(z: Any, c: Any) -> Any:
 def _pareto(z: Any, c: Any) -> Any:
     """log(1 + c z) / c, which is z for c = 0."""
     return z * log1p_over(c * z)
+
+
+def _extreme_mean(c: Any) -> Any:
+    """(1 - gamma(1 + c)) / c, and near c = 0 its Taylor series."""
+    is_small = abs_(c) < 1e-3
+    other = where(is_small, 1.0, c)
+    return where(is_small, _series(MEAN_SERIES, c), -expm1(lgamma(1.0 + other)) / other)
+
+
+def _extreme_variance(c: Any) -> Any:
+    """(gamma(1 + 2 c) - gamma(1 + c)^2) / c^2, and near c = 0 its Taylor series."""
+    is_small = abs_(c) < 1e-3
+    other = where(is_small, 1.0, c)
+    logarithm = lgamma(1.0 + other)
+    apart = exp(2.0 * logarithm) * expm1(lgamma(1.0 + 2.0 * other) - 2.0 * logarithm) / (other * other)
+    return where(is_small, _series(VARIANCE_SERIES, c), apart)
+
+
+MEAN_SERIES = (
+    0.57721566490153286, -0.98905599532797256, 0.90747907608088629,
+    -0.98172808683440019, 0.9819950689031452, -0.99314911462127619,
+)
+VARIANCE_SERIES = (
+    1.6449340668482264, -4.3030772285491516, 11.718339177218881,
+    -26.53141916464012, 57.676112859609746, -120.6254077476928,
+)
+
+
+def _series(coefficients: tuple[float, ...], c: Any) -> Any:
+    return functools.reduce(lambda total, one: total * c + one, reversed(coefficients))
 
 
 def _bound(c: Any, holds: Any) -> Any:
@@ -410,6 +441,8 @@ CONTINUOUS: dict[str, Declaration] = {
         valid=_any,
         inside=0.0,
         vanishes=True,
+        mean=lambda c: _where_above(c, -1.0, _extreme_mean),
+        variance=lambda c: _where_above(c, -0.5, _extreme_variance),
         entropy=lambda c: EULER * (1.0 - c) + 1.0,
     ),
     "rayleigh": Declaration(
