@@ -76,22 +76,24 @@ class Standpoints:
         self._runs.clear()
 
     def now(self) -> Standpoint | None:
-        """Where Python stands; None in the body of a loop or a choice, which is one for all its runs."""
+        """Where Python stands.
+
+        None where a function asks that the user's code has called, of which no turn begins; and in the body of
+        a loop or a choice, which is one for all its runs.
+        """
         if self.trace.bodies:
             return None
         frames = list(frames_within(self.trace.lost_numbers.root))
         users = [frame for frame in frames if not is_own(frame.f_code)]
-        if not users:
+        before = frames[: frames.index(users[0])] if users else []
+        if not users or {frame.f_code.co_filename for frame in before} - ASKING:
             return None
         run = self._runs.setdefault(users[0], len(self._runs))
-        before = frames[: frames.index(users[0])]
         branch = branch_at(users[0].f_code, users[0].f_lasti)
         callers = tuple((frame.f_code, frame.f_lasti) for frame in frames[len(before) + 1 :])
         following = (users[0].f_lasti,) if branch is None else branch.following
         code = users[0].f_code, following, *callers
         place = run, code
-        if {frame.f_code.co_filename for frame in before} - ASKING:
-            return Standpoint(code, place, ())
         described = _Described(self.trace, self.asks_identity)
         own, *others = [described.frame(frame) for frame in users]
         tensors = tuple(described.tensors)
