@@ -78,8 +78,8 @@ class Standpoints:
     def now(self) -> Standpoint | None:
         """Where Python stands.
 
-        None where a function asks that the user's code has called, of which no turn begins; and in the body of
-        a loop or a choice, which is one for all its runs.
+        None where a function asks that the user's code has called, of which no turn begins; and in the body
+        of a loop or a choice, which is one for all its runs.
         """
         if self.trace.bodies:
             return None
