@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.control import loop_result
 
@@ -19,8 +21,9 @@ def account_of(
 ) -> Account:
     """The account of a program, by its plan, whose functions have names with this stem."""
     functions = tuple(_function(name, one) for name, one in zip(program.names(stem), program.kernels))
-    steps = tuple(_step(item, plan) for item in plan.tree.items)
-    arrays = tuple(_array(node, plan) for node in plan.filled)
+    known = {name for one in functions for name in one.arrays}
+    steps = tuple(_step(item, plan, known) for item in plan.tree.items)
+    arrays = tuple(_array(node, plan) for node in plan.filled if _in_array(node, plan, known))
     return Account(title, steps, functions, arrays, notes)
 
 
@@ -33,23 +36,27 @@ def _function(name: str, kernel: ir.Kernel) -> Function:
 # --- work -------------------------------------------------------------------------------------------------
 
 
-def _step(item: Item, plan: Plan) -> Step:
-    """With the bytes to and from arrays, each array once."""
+def _step(item: Item, plan: Plan, arrays: AbstractSet[str]) -> Step:
+    """With the bytes to and from arrays, each array once; what else was planned became variables."""
     roots = list(roots_in([item]))
     made = {root.node for root in roots if root.makes_value}
     read = {load.node for root in roots for load in root.reads} - made
     reads, writes = (
-        sum(plan.allocation.spec_of(node).nbytes for node in some if node in plan.buffers)
+        sum(plan.allocation.spec_of(node).nbytes for node in some if _in_array(node, plan, arrays))
         for some in (read, made)
     )
     is_shared = any(stage.shared and item in stage.items for stage in plan.stages)
-    return Step(_work(item, plan), reads, writes, sum(root.operations for root in roots), is_shared)
+    return Step(_work(item, plan, arrays), reads, writes, sum(root.operations for root in roots), is_shared)
 
 
-def _work(item: Item, plan: Plan) -> LoopNest | Statement:
+def _in_array(node: Node, plan: Plan, arrays: AbstractSet[str]) -> bool:
+    return node in plan.buffers and plan.buffers[node].name in arrays
+
+
+def _work(item: Item, plan: Plan, arrays: AbstractSet[str]) -> LoopNest | Statement:
     if isinstance(item, Root):
-        return _statement(item, plan)
-    body = tuple(_work(one, plan) for one in item.items)
+        return _statement(item, plan, arrays)
+    body = tuple(_work(one, plan, arrays) for one in item.items)
     return LoopNest(_kind_of_loop(item), item.extent.value, item.block, body)
 
 
@@ -63,12 +70,14 @@ def _kind_of_loop(loop: Loop) -> str:
     return "block" if loop.outer else "iterations"
 
 
-def _statement(root: Root, plan: Plan) -> Statement:
+def _statement(root: Root, plan: Plan, arrays: AbstractSet[str]) -> Statement:
     node = root.node
     choices = root.value is not None and any(isinstance(one, Select) for one in parts(root.value))
     place = node.origin.place if node.origin.line else ""
     name = HostCall.of(root.called).public_name if isinstance(root, Host) else node.operator.name
-    return Statement(root.name, name, plan.name_of(node) or None, _reason(root, plan), place, choices)
+    array = plan.name_of(node) if _in_array(node, plan, arrays) else None
+    reason = "held between steps" if array is None and node in plan.buffers else _reason(root, plan)
+    return Statement(root.name, name, array, reason, place, choices)
 
 
 def _reason(root: Root, plan: Plan) -> str:
