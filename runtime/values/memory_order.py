@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ...tracer.dims import plain
 from ...tracer.graph import Node
 from ...tracer.ops.elementwise import imag, real
 from ...tracer.ops.movement import (
@@ -134,15 +135,21 @@ def _from_outside(steps: Sequence[int]) -> tuple[int, ...]:
 
 def _in_order(shape: Sequence[int]) -> Strides:
     strides = [1]
-    for extent in reversed(shape[1:]):
+    for extent in reversed(_plainly(shape[1:])):
         strides.append(strides[-1] * max(extent, 1))
     return tuple(reversed(strides)) if shape else ()
+
+
+def _plainly(sizes: Sequence[int]) -> list[int]:
+    """The numbers alone: how elements lie is asked for one call, and is no part of the code."""
+    return list(map(plain, sizes))
 
 
 def _reshaped(shape: Sequence[int], strides: Strides, wanted: Sequence[int]) -> Strides | None:
     """The strides in another shape of what is not moved; None if it has to be."""
     if 0 in shape:
         return _in_order(wanted)
+    shape, wanted = _plainly(shape), _plainly(wanted)
     blocks: list[list[int]] = []  # of dimensions that follow each other: extent and stride
     for extent, stride in zip(shape, strides):
         if extent == 1:
