@@ -7,7 +7,7 @@ two, what a step makes is another variable, which is the value at its end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pullback.tracer.ops.elementwise import ADDITION
@@ -23,9 +23,11 @@ def with_local_carries(body: ir.Body, scratch: Iterable[ir.Buffer], pool: NamePo
     """The body of a function with variables in the place of scratch that it alone uses."""
     scratch = [one for one in scratch if len(one.dims) == 1 and one.dims[0] <= 2]
     whole = _taken_whole(body) if scratch else set()
-    for buffer in scratch:
-        if buffer not in whole:
-            body = (_as_one if buffer.dims[0] == 1 else _as_two)(body, buffer, pool) or body
+    chosen = [one for one in scratch if one not in whole]
+    body = _with_ones(body, [one for one in chosen if one.dims[0] == 1])
+    for buffer in chosen:
+        if buffer.dims[0] == 2:
+            body = _as_two(body, buffer, pool) or body
     return _without_idle_counters(body)
 
 
@@ -35,16 +37,20 @@ def _taken_whole(body: ir.Body) -> set[ir.Buffer]:
     return ir.buffers(given) | {one.buffer for one in ir.expressions(body) if isinstance(one, ir.Extent)}
 
 
-def _as_one(body: ir.Body, buffer: ir.Buffer, pool: NamePool) -> ir.Body | None:
-    """The body with a variable for a buffer of one element; None where data decides its place."""
-    element = ir.Load(buffer, (FIRST,))
-    new = _exchanged(body, {element: _variable(buffer)})
-    return new if _is_given_first(body, element) and buffer not in ir.buffers(new) else None
+def _with_ones(body: ir.Body, buffers: Iterable[ir.Buffer]) -> ir.Body:
+    """The body with variables for buffers of one element, but for those whose place data decides."""
+    elements = {one: ir.Load(one, (FIRST,)) for one in buffers}
+    given = {one: element for one, element in elements.items() if _is_given_first(body, element)}
+    if not given:
+        return body
+    new = _exchanged(body, {element: _variable(one) for one, element in given.items()})
+    left = ir.buffers(new)
+    return _with_ones(body, [one for one in given if one not in left]) if left & given.keys() else new
 
 
 def _as_two(body: ir.Body, buffer: ir.Buffer, pool: NamePool) -> ir.Body | None:
-    """The same of two elements that take turns in the steps of one loop."""
-    block = next((one for one in _blocks(body) if _count(one, buffer) == _count(body, buffer)), body)
+    """The body with variables for a buffer of two elements that take turns in the steps of one loop."""
+    block = _innermost_with(body, buffer)
     places = [place for place, one in enumerate(block) if buffer in ir.buffers((one,))]
     loops = [place for place in places if isinstance(block[place], ir.For | ir.While)]
     if not loops or loops != places[1:2]:
@@ -97,16 +103,17 @@ def _last_turn(count: ir.Expr) -> ir.Expr:
 # --- where an element is used -------------------------------------------------------------------------------
 
 
-def _blocks(body: ir.Body) -> Iterator[ir.Body]:
-    """The bodies in the statements of a body, inner ones first."""
-    for one in body:
-        for inner in ir.bodies(one):
-            yield from _blocks(inner)
-            yield inner
+def _innermost_with(body: ir.Body, buffer: ir.Buffer) -> ir.Body:
+    """The innermost body with all statements that use a buffer."""
+    using = [one for one in body if buffer in ir.buffers((one,))]
+    if len(using) != 1 or any(_is_of(part, buffer) for part in ir.parts(*ir.own_expressions(using[0]))):
+        return body
+    inside = [inner for inner in ir.bodies(using[0]) if buffer in ir.buffers(inner)]
+    return _innermost_with(inside[0], buffer) if len(inside) == 1 else body
 
 
-def _count(body: ir.Body, buffer: ir.Buffer) -> int:
-    return sum(isinstance(one, ir.Load) and one.buffer == buffer for one in ir.expressions(body))
+def _is_of(expression: ir.Expr, buffer: ir.Buffer) -> bool:
+    return isinstance(expression, ir.Load) and expression.buffer == buffer
 
 
 def _is_given_first(body: ir.Body, element: ir.Load) -> bool:
