@@ -8,6 +8,7 @@ two, what a step makes is another variable, which is the value at its end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from pullback.tracer.ops.elementwise import ADDITION
@@ -17,17 +18,19 @@ from ..ir.names import NamePool
 
 FIRST = ir.number(0)
 ONE = ir.number(1)
+Places = dict[ir.Buffer, list[int]]
 
 
 def with_local_carries(body: ir.Body, scratch: Iterable[ir.Buffer], pool: NamePool) -> ir.Body:
     """The body of a function with variables in the place of scratch that it alone uses."""
-    scratch = [one for one in scratch if len(one.dims) == 1 and one.dims[0] <= 2]
+    scratch = [one for one in scratch if len(one.dims) == 1 and one.dims[0] in (1, 2)]
     whole = _taken_whole(body) if scratch else set()
-    chosen = [one for one in scratch if one not in whole]
-    body = _with_ones(body, [one for one in chosen if one.dims[0] == 1])
-    for buffer in chosen:
+    places = _places(body, set(scratch) - whole)
+    used = [one for one in scratch if one in places]
+    body = _with_ones(body, {one: places[one] for one in used if one.dims[0] == 1})
+    for buffer in used:
         if buffer.dims[0] == 2:
-            body = _as_two(body, buffer, pool) or body
+            body = _as_two(body, places[buffer], buffer, pool) or body
     return _without_idle_counters(body)
 
 
@@ -37,21 +40,23 @@ def _taken_whole(body: ir.Body) -> set[ir.Buffer]:
     return ir.buffers(given) | {one.buffer for one in ir.expressions(body) if isinstance(one, ir.Extent)}
 
 
-def _with_ones(body: ir.Body, buffers: Iterable[ir.Buffer]) -> ir.Body:
+def _with_ones(body: ir.Body, places: Places) -> ir.Body:
     """The body with variables for buffers of one element, but for those whose place data decides."""
-    elements = {one: ir.Load(one, (FIRST,)) for one in buffers}
-    given = {one: element for one, element in elements.items() if _is_given_first(body, element)}
+    given = {one: found for one, found in places.items() if _is_given_first(body, found, _first(one))}
     if not given:
         return body
-    new = _exchanged(body, {element: _variable(one) for one, element in given.items()})
-    left = ir.buffers(new)
-    return _with_ones(body, [one for one in given if one not in left]) if left & given.keys() else new
+    new = _exchanged(body, {_first(one): _variable(one) for one in given})
+    left = ir.buffers(new) & given.keys()
+    return _with_ones(body, {one: given[one] for one in given if one not in left}) if left else new
 
 
-def _as_two(body: ir.Body, buffer: ir.Buffer, pool: NamePool) -> ir.Body | None:
+def _first(buffer: ir.Buffer) -> ir.Load:
+    return ir.Load(buffer, (FIRST,))
+
+
+def _as_two(body: ir.Body, places: list[int], buffer: ir.Buffer, pool: NamePool) -> ir.Body | None:
     """The body with variables for a buffer of two elements that take turns in the steps of one loop."""
-    block = _innermost_with(body, buffer)
-    places = [place for place, one in enumerate(block) if buffer in ir.buffers((one,))]
+    block, places = _innermost_with(body, places, buffer)
     loops = [place for place in places if isinstance(block[place], ir.For | ir.While)]
     if not loops or loops != places[1:2]:
         return None
@@ -62,9 +67,10 @@ def _as_two(body: ir.Body, buffer: ir.Buffer, pool: NamePool) -> ir.Body | None:
     if steps is None:
         return None
     counter, count = steps
-    first, now = ir.Load(buffer, (FIRST,)), ir.Load(buffer, (_turn(counter),))
+    first, now = _first(buffer), ir.Load(buffer, (_turn(counter),))
     following = ir.Load(buffer, (_turn(ir.apply("add", counter, ONE)),))
-    if not (_is_given_first(before, first) and _is_given_first(loop.body, following)):
+    is_given = _is_given_first(before, [0], first)
+    if not (is_given and _is_given_first(loop.body, _using(loop.body, following), following)):
         return None
     value, made = _variable(buffer), replace(_variable(buffer), name=pool.take(f"next_{buffer.name}"))
     before, behind = (
@@ -103,35 +109,49 @@ def _last_turn(count: ir.Expr) -> ir.Expr:
 # --- where an element is used -------------------------------------------------------------------------------
 
 
-def _innermost_with(body: ir.Body, buffer: ir.Buffer) -> ir.Body:
-    """The innermost body with all statements that use a buffer."""
-    using = [one for one in body if buffer in ir.buffers((one,))]
-    if len(using) != 1 or any(_is_of(part, buffer) for part in ir.parts(*ir.own_expressions(using[0]))):
-        return body
-    inside = [inner for inner in ir.bodies(using[0]) if buffer in ir.buffers(inner)]
-    return _innermost_with(inside[0], buffer) if len(inside) == 1 else body
+def _places(body: ir.Body, buffers: AbstractSet[ir.Buffer]) -> Places:
+    """The statements that use each buffer, by their places."""
+    found: Places = {}
+    for place, one in enumerate(body if buffers else ()):
+        for buffer in ir.buffers((one,)) & buffers:
+            found.setdefault(buffer, []).append(place)
+    return found
+
+
+def _innermost_with(body: ir.Body, places: list[int], buffer: ir.Buffer) -> tuple[ir.Body, list[int]]:
+    """The innermost body with all statements that use a buffer, and their places in it."""
+    if len(places) != 1:
+        return body, places
+    (using,) = (body[place] for place in places)
+    inside = [(inner, found) for inner in ir.bodies(using) if (found := _places(inner, {buffer}))]
+    if len(inside) != 1 or any(_is_of(part, buffer) for part in ir.parts(*ir.own_expressions(using))):
+        return body, places
+    ((inner, found),) = inside
+    return _innermost_with(inner, found[buffer], buffer)
 
 
 def _is_of(expression: ir.Expr, buffer: ir.Buffer) -> bool:
     return isinstance(expression, ir.Load) and expression.buffer == buffer
 
 
-def _is_given_first(body: ir.Body, element: ir.Load) -> bool:
-    """Whether an element has a value wherever statements read it."""
-    using = [one for one in body if element in ir.expressions((one,))]
-    if not using:
+def _using(body: ir.Body, element: ir.Load) -> list[int]:
+    return [place for place, one in enumerate(body) if element in ir.expressions((one,))]
+
+
+def _is_given_first(body: ir.Body, places: list[int], element: ir.Load) -> bool:
+    """Whether an element has a value wherever the statements at these places, which use it, read it."""
+    if not places:
         return False
-    first, own = using[0], (*ir.parts(*ir.own_expressions(using[0])),)
+    first = body[places[0]]
+    own = (*ir.parts(*ir.own_expressions(first)),)
     if isinstance(first, ir.Store):
         return first.target == element and own.count(element) == 1
-    sides = ir.bodies(first)
+    sides = [(one, _using(one, element)) for one in ir.bodies(first)]
     if element in own or not sides:
         return False
-    if isinstance(first, ir.If) and all(_is_given_first(one, element) for one in sides):
+    if isinstance(first, ir.If) and all(_is_given_first(*side, element) for side in sides):
         return True
-    return len(using) == 1 and all(
-        _is_given_first(one, element) for one in sides if element in ir.expressions(one)
-    )
+    return len(places) == 1 and all(_is_given_first(*side, element) for side in sides if side[1])
 
 
 # --- exchanging ---------------------------------------------------------------------------------------------
