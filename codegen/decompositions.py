@@ -49,6 +49,13 @@ def set_unit(out: np.ndarray, plane: int, rows: int, columns: int) -> None:
             out[plane, row, column] = 1.0 if row == column else 0.0
 
 
+def clear_rows(out: np.ndarray, start: int) -> None:
+    """Zeros in the rows of a matrix from one on."""
+    for row in range(start, out.shape[0]):
+        for column in range(out.shape[1]):
+            out[row, column] = 0.0
+
+
 def rotate_columns(
     out: np.ndarray, plane: int, rows: int, one: int, other: int, cosine: float, sine: float
 ) -> None:
@@ -224,9 +231,7 @@ def rotate_symmetric(out: np.ndarray) -> None:
         if least != place:
             swap_columns(out, 1, 1, place, least)
             swap_columns(out, 0, size, place, least)
-    for row in range(1, size):
-        for column in range(size):
-            out[1, row, column] = 0.0
+    clear_rows(out[1, :, :], 1)
 
 
 def singular(matrix: np.ndarray, out: np.ndarray) -> bool:
@@ -260,11 +265,8 @@ def singular(matrix: np.ndarray, out: np.ndarray) -> bool:
             copy_by_row(out[1, :, :], out[0, :, :])
             for column in range(size):
                 out[1, 0, column] = out[2, size, column]
-        for row in range(1, rows):
-            for column in range(size):
-                out[1, row, column] = 0.0
-                if row >= size:
-                    out[2, row, column] = 0.0
+        clear_rows(out[1, :, :], 1)
+        clear_rows(out[2, :, :], size)
         is_found = out[1, 0, 0] == out[1, 0, 0]
     return is_found
 
@@ -290,11 +292,8 @@ def singular_of_adjoint(matrix: np.ndarray, out: np.ndarray) -> bool:
         transpose(out[2, :size, :])
         for column in range(size):
             out[1, 0, column] = out[2, size, column]
-        for row in range(1, rows):
-            for column in range(size):
-                out[1, row, column] = 0.0
-                if row >= size:
-                    out[2, row, column] = 0.0
+        clear_rows(out[1, :, :], 1)
+        clear_rows(out[2, :, :], size)
         is_found = out[1, 0, 0] == out[1, 0, 0]
     return is_found
 
