@@ -238,7 +238,6 @@ CASES: dict[str, Case] = {
 """Every function that is not exact. `trigamma` and the inverse hyperbolic functions are extra."""
 
 
-
 def _in_parts(name: str, function: Callable[..., Real], **fields: Any) -> dict[str, Case]:
     """The parts of a function of complex numbers."""
 

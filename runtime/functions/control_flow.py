@@ -196,7 +196,6 @@ def fori_loop(
         asked = "checkpoint_every" if checkpoints is None else "checkpoints"
         fail(ArgumentError, f"fori_loop: {asked} needs bounds that are Python integers.")
 
-
     def body_that_draws(i: Any, value: Any) -> Any:
         return counted(body_fun)(value[1], i, value[0])
 

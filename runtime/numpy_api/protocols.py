@@ -65,6 +65,8 @@ UFUNCS = {
 } | {name: PUBLIC[public] for name, public in _COMPOSED.items()}
 """By the names of NumPy's and SciPy's ufuncs the functions that do the same: of operators, which say so, and
 some that are made of several operators."""
+
+
 def _is_same_ufunc(real: Any, operator: Operator) -> bool:
     """Whether a function of NumPy's does what the operator does, in every dtype."""
     is_named_so = getattr(real, "__name__", "") == operator.name

@@ -42,6 +42,7 @@ ONE_LEAF = [True]
 Argnums = int | str | Sequence[int | str]
 HOW_TO_GIVE = " Pass arrays, also in tuples, lists, dicts and dataclasses, or choose other argnums."
 
+
 @contextmanager
 def reopened(leaves: Iterable[Any]) -> Iterator[None]:
     """Inside, functions may close over aliases of a function that has run: its backward pass runs them."""

@@ -50,6 +50,8 @@ sorted_values = declare(
     noun="ordered", grad_fn="Sort",
     doc="each row in order, equal elements as they stood and nan last",
 )  # fmt: skip
+
+
 def _evaluate_positions(x: np.ndarray, stable: bool) -> np.ndarray:
     """Of elements that all differ there is one order, which NumPy finds sooner if it need not be stable."""
     if not stable or x.dtype.kind != "f":

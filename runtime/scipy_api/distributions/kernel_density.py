@@ -100,7 +100,6 @@ class KernelDensity(Refusing):
         above, below = (PUBLIC["erf"]((tensor_of(end) - self._data[0]) * scale) for end in (high, low))
         return of_arrays(0.5 * sum_(self._shares * (above - below)))
 
-
     def set_bandwidth(self, bw_method: Any = None) -> None:
         """Refused: give `bw_method` where the density is made."""
         self._refuse("set_bandwidth")

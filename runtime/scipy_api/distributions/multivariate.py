@@ -89,7 +89,6 @@ class MultivariateNormal(Multivariate):
         """The density."""
         return exp(self.logpdf(x, mean, cov, allow_singular))
 
-
     @for_tensors
     def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
         """The differential entropy."""
