@@ -4,6 +4,8 @@
 
        cholesky det inv
 
+With an option `declared` the table has more, see `listing.py`.
+
 Examples in docstrings that show no result get the one that they have.
 """
 
@@ -11,10 +13,13 @@ import builtins
 import doctest
 import importlib
 import inspect
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from docutils import nodes
+from docutils.parsers.rst import directives
+from listing import declared
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.ext.napoleon import GoogleDocstring
@@ -26,10 +31,13 @@ class Names(SphinxDirective):
 
     has_content = True
     required_arguments = 1
+    option_spec = {"declared": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         module = importlib.import_module(self.arguments[0])
+        families = self.options.get("declared", "")
         names = " ".join(self.content).split()
+        names += declared(Path(self.env.srcdir) / "reference", module.__name__, families)
         lines = [f".. py:currentmodule:: {module.__name__}", "", ".. autosummary::", "   :nosignatures:", ""]
         lines += [f"   {name}" for name in names]
         for name in names:

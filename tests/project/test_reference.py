@@ -3,18 +3,17 @@
 import builtins
 import collections
 import doctest
-import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import listing
 import numpy as np
 import pytest
 
 import pullback as pb
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
-DIRECTIVE = re.compile(r"^\.\. names:: (\S+)\n\n((?:   .+\n)+)", re.M)
 
 
 def public_modules(module: ModuleType) -> dict[str, ModuleType]:
@@ -41,12 +40,7 @@ EXAMPLES = {
 
 
 def test_the_reference_has_every_public_name_once() -> None:
-    listed = [
-        f"{module}.{name}"
-        for page in PAGES.glob("*.rst")
-        for module, names in DIRECTIVE.findall(page.read_text(encoding="utf-8"))
-        for name in names.split()
-    ]
+    listed = listing.listed(PAGES)
     twice = [name for name, times in collections.Counter(listed).items() if times > 1]
     assert (set(NAMES) - set(listed), set(listed) - set(NAMES), twice) == (set(), set(), [])
 
