@@ -20,6 +20,7 @@ from .rewriting.associate import associate
 from .rewriting.calls import absorb_permutes, copy_operands, form_calls
 from .rewriting.contraction_rewrites import find_contractions
 from .rewriting.contractions import lower_contractions
+from .rewriting.diagonals import take_diagonals
 from .rewriting.factors import factor_sums
 from .rewriting.layouts import transpose_tables
 from .rewriting.online import sum_online
@@ -120,7 +121,7 @@ def name_the_last(graph: Graph) -> Graph:
 def build_forward(graph: Graph, options: Options = DEFAULT_OPTIONS) -> Program:
     """One function for the graph's outputs."""
     rolled = roll(graph)
-    finished = finish(optimise(rolled.graph))
+    finished = finish(optimise(run_passes(rolled.graph, take_diagonals)))
     require_drawn_once(finished)
     return Program(finished, options, title=f"{graph.name}", notes=rolled.notes)
 
@@ -161,7 +162,7 @@ class Joint:
 def build_joint(graph: Graph, wrt: tuple[int, ...]) -> Joint:
     """The graph, its Python loops rolled, with the gradient with respect to the inputs at positions `wrt`."""
     rolled = roll(graph)
-    graph = run_passes(rolled.graph, share_loops)
+    graph = run_passes(rolled.graph, share_loops, take_diagonals)
     wanted = [graph.inputs[position] for position in wrt]
     active = active_nodes(graph.nodes, wanted)
     cotangent_outputs = tuple(position for position, node in enumerate(graph.outputs) if node in active)

@@ -420,6 +420,14 @@ def _dilated(x: np.ndarray, shape: Shape, starts: Shape, stops: Shape, steps: Sh
     return result
 
 
+def _with_diagonal(x: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+    return np.where(np.eye(x.shape[-1], dtype=bool), diagonal[..., None], x)
+
+
+def _of_diagonal(x: np.ndarray) -> np.ndarray:
+    return _with_diagonal(np.zeros((*x.shape, x.shape[-1]), x.dtype), x)
+
+
 def _updated(x: np.ndarray, update: np.ndarray, starts: Shape, stops: Shape, steps: Shape) -> np.ndarray:
     result = x.copy()
     result[_region(x, starts, stops, steps)] = update
@@ -500,6 +508,15 @@ MOVEMENT = (
             ((5,), (0,)), ((3, 4), (0,)), ((3, 4), (0, 1)), ((2, 3, 4), (1,)), ((3,), ()),
             ((0, 2), (0,)), ((1, 3), (0, 1)), ((), ()),
         )
+    )),
+    _moves("diagonal", lambda x: np.diagonal(x, 0, -2, -1), *(
+        Case((shape,)) for shape in ((4, 4), (1, 1), (0, 0), (3, 5, 5), (2, 3, 1, 1), (0, 2, 2), (40, 40))
+    )),
+    _moves("diagonal_matrix", _of_diagonal, *(
+        Case((shape,)) for shape in ((4,), (1,), (0,), (3, 5), (2, 3, 1), (0, 2), (40,))
+    )),
+    _moves("diagonal_update", _with_diagonal, *(
+        Case((shape, shape[:-1])) for shape in ((4, 4), (1, 1), (0, 0), (3, 5, 5), (2, 3, 1, 1), (40, 40))
     )),
     _moves("rotate", lambda x, dim, shift: np.roll(x, shift, dim), *(
         Case((shape,), {"dim": dim, "shift": shift}) for shape, dim, shift in (

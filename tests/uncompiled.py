@@ -4,7 +4,7 @@ The interpreter of the loop IR finds accesses that go wrong: its scratch begins 
 compared with extents, and what threads would share runs in random order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -65,3 +65,29 @@ def counts(x: Any) -> Any:
     """How many elements are 0, 1 and 2, by a function that is not compiled."""
     places = [pb.nonzero_static(x == number, size=x.shape[0], fill_value=-1) for number in range(3)]
     return pb.stack([1.0 * (one >= 0).sum() for one in places])
+
+
+def normals(*shapes: tuple[int, ...]) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(shape) / max(shape, default=1) ** 0.5 for shape in shapes]
+
+
+def gradient_source(function: Callable[..., Any], *shapes: tuple[int, ...]) -> str:
+    """The source of value and gradient, once its results have been compared with eager ones."""
+    arrays = normals(*shapes)
+    positions = tuple(range(len(arrays)))
+    both = pb.value_and_grad(pb.compile(function), argnums=positions)
+    program = both.programs(*arrays)[0]
+    value, gradients = pb.value_and_grad(function, argnums=positions)(*arrays)
+    for found, wanted in zip(run_uncompiled(program, arrays), (value, *gradients), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+    return program.source
+
+
+def value_source(function: Callable[..., Any], *shapes: tuple[int, ...]) -> str:
+    """The source of the value alone, once compared."""
+    arrays = normals(*shapes)
+    program = pb.compile(function).programs(*arrays)[0]
+    (found,) = run_uncompiled(program, arrays)
+    np.testing.assert_allclose(found, function(*arrays), rtol=1e-10, atol=1e-12)
+    return program.source

@@ -25,6 +25,7 @@ from pullback.tracer.operator import Operator
 from pullback.tracer.ops.control import DERIVATIVES, gradient, jacobian, tangent, variables_of
 
 from ..passes import run_passes
+from ..rewriting.diagonals import take_diagonals
 from ..rolling.bodies import share_loops
 from ..rolling.roll import roll
 from .differentiate import differentiate, summed
@@ -93,13 +94,14 @@ class Taken:
         since = min(self._new[one].serial for one in variables)
         part, stand_ins = _part(self._name, values, list(given.keys() - set(values)), since)
         rolled = roll(part)
-        if rolled.graph is part:
+        forward = run_passes(rolled.graph, take_diagonals)
+        if forward is part:
             self._new.update(zip(call, expanded(operator, operands)))
             return
         self.notes += rolled.notes
-        inside = stand_ins | dict(zip(values, rolled.graph.outputs))
+        inside = stand_ins | dict(zip(values, forward.outputs))
         found = expanded(operator, [tuple([inside.get(one, one) for one in every]) for every in operands])
-        joint = run_passes(part.with_outputs((*rolled.graph.outputs, *found)), share_loops)
+        joint = run_passes(part.with_outputs((*forward.outputs, *found)), share_loops)
         outside = {stand_in: node for node, stand_in in stand_ins.items()}
         self._new.update(zip((*read, *call), substitute(joint.outputs, outside)))
 

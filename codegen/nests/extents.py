@@ -265,11 +265,16 @@ def _kept_where_equal(node: Node, operands: list[Symbols]) -> Symbols:
 def _walked(node: Node, operands: list[Symbols]) -> Symbols:
     """Those that are read along each dimension; one of unchanged size, from its start on, is untouched."""
     result = list(map(fresh, node.shape))
+    walked = set()
     for walk, before, symbol in zip(node.walks, node.operands[0].shape, operands[0]):
-        if walk is not None and before == node.shape[walk.dim]:
+        if walk is not None and walk.dim in walked:
+            result[walk.dim] = unify(symbol, result[walk.dim])
+        elif walk is not None and before == node.shape[walk.dim]:
             result[walk.dim] = _moved(symbol) if walk.backwards or walk.turns else symbol
         elif walk is not None:
             result[walk.dim] = fresh(_moved(symbol).value + int(node.shape[walk.dim]) - int(before))
+        if walk is not None:
+            walked.add(walk.dim)
     return tuple(result)
 
 

@@ -7,7 +7,7 @@ import math
 from pullback.tracer.dims import formula_of
 from pullback.tracer.graph import Node, constant, make_node
 from pullback.tracer.operator import operators
-from pullback.tracer.ops import composite, creation
+from pullback.tracer.ops import composite, creation, linalg
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 
@@ -230,7 +230,35 @@ def _permute(node: Node) -> Node | None:
     if x.operator is m.permute:
         inner = x.attributes["dims"]
         return m.permute(x.operands[0], dims=tuple(inner[dim] for dim in dims))
-    return None
+    return x if _is_own_image(x, dims) else None
+
+
+def _is_own_image(x: Node, dims: tuple[int, ...]) -> bool:
+    """Whether an exchange of dimensions leaves a value as it is, as it does x + x' and 2 (x + x')."""
+    if x.operator.family != "elementwise":
+        return False
+    if x.operator.name in MONOIDS:
+        one, other = x.operands
+        if _is_image(one, other, dims) or _is_image(other, one, dims):
+            return True
+    arrays = [one for one in x.operands if one.shape]
+    return len(arrays) == 1 and _is_own_image(arrays[0], dims)
+
+
+def _is_image(x: Node, image: Node, dims: tuple[int, ...]) -> bool:
+    """Whether `image` is x with dimensions exchanged, as `dims` exchanges them twice."""
+    if image.operator is not m.permute or image.operands[0] is not x or image.attributes["dims"] != dims:
+        return False
+    return all(dims[dim] == place for place, dim in enumerate(dims))
+
+
+@rewrite("cholesky")
+def _of_lower_triangle(node: Node) -> Node | None:
+    """It reads the lower triangle alone: a mirror image above it need not be made."""
+    (x,) = node.operands
+    if x.operator is not linalg.symmetric or x.attributes["sign"] < 0 or x.dtype.kind == "c":
+        return None
+    return linalg.cholesky(x.operands[0])
 
 
 @rewrite("slice")

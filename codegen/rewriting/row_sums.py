@@ -537,6 +537,8 @@ def _of_movement(kinds: _Kinds, node: Node, given: Sequence[Kind]) -> int | None
     if len(given) != 1 or not walks or not isinstance(given[0], Rows):
         return None
     walk, extent = walks[given[0].dim], node.operands[0].shape[given[0].dim]
+    if sum(one is not None and walk is not None and one.dim == walk.dim for one in walks) > 1:
+        return None  # of a row an element, not the same of all
     is_whole = isinstance(walk, Walk) and walk == Walk(walk.dim) and node.shape[walk.dim] == extent
     return walk.dim if walk is not None and is_whole else None
 

@@ -505,7 +505,7 @@ CALLED = ("eager", "decomposition", "composite", "reduction", "scan")
 """Families of what Python evaluates where there is no rule; of matrices LAPACK."""
 PARTWISE = frozenset((
     "negative", "identity", "stop_gradient", "zeros_like", "sum", "mean", "cumsum", "stack",
-    "placed", "triangle", "lower_half",
+    "placed", "triangle", "lower_half", "diagonal_matrix", "diagonal_update",
 ))  # fmt: skip
 """Linear operators, besides those that move."""
 ON_THE_PLANE = ("expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sigmoid", "atan", "asinh")

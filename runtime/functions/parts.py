@@ -12,6 +12,8 @@ from ...tracer.errors import ArgumentError, DimensionError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import movement as m
+from ...tracer.ops.diagonals import diagonal as diagonal_of
+from ...tracer.ops.diagonals import diagonal_matrix
 from ...tracer.spec import CONTINUOUS
 from ..tape.apply import apart_from, apply, with_own_memory
 from ..values.tensor import Tensor
@@ -229,15 +231,6 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     return _triangle(input, diagonal, "triu")
 
 
-def _diagonal_bounds(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
-    """(start, stop, length) of a diagonal in a flattened matrix; the step is columns + 1."""
-    length = min(rows + min(offset, 0), columns - max(offset, 0))
-    if length <= 0:
-        return 0, 0, 0
-    start = offset if offset >= 0 else -offset * columns
-    return start, start + (length - 1) * (columns + 1) + 1, length
-
-
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The diagonal of the matrices in two dimensions, as a new last dimension.
 
@@ -251,9 +244,13 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
         fail(ShapeError, f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     moved = moved_to_end(x, (first, second))
     *outer, rows, columns = moved._value.shape
-    start, stop, _ = _diagonal_bounds(rows, columns, offset)
-    flat = reshape_to(moved, (*outer, rows * columns))
-    return part(flat, len(outer), start, stop, columns + 1, "DiagonalBackward0")
+    above, below = max(offset, 0), max(-offset, 0)
+    length = max(min(rows - below, columns - above), 0)
+    if offset or rows != columns:
+        starts = (*(0,) * len(outer), min(below, rows), min(above, columns))
+        stops = (*outer, *(start + length for start in starts[-2:]))
+        moved = sliced(moved, starts, stops, (1,) * moved.ndim)
+    return apply(diagonal_of, moved)
 
 
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -281,15 +278,12 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     if (first, second) != (x.ndim - 1, x.ndim):
         order = [dim for dim in range(x.ndim + 1) if dim not in (first, second)] + [first, second]
         return permuted(diag_embed(x, offset), m.inverse_permutation(order), "DiagEmbedBackward0")
-    *outer, length = x._value.shape
-    side = length + abs(offset)
-    start, stop, _ = _diagonal_bounds(side, side, offset)
-    zeros, ones = (0,) * len(outer), (1,) * len(outer)
-    flat = apply(
-        m.dilate, x, shape=(*outer, side * side),
-        starts=(*zeros, start), stops=(*outer, stop), steps=(*ones, side + 1),
-    )  # fmt: skip
-    return reshape_to(flat, (*outer, side, side), "DiagEmbedBackward0")
+    square = apply(diagonal_matrix, x)
+    if not offset:
+        return square
+    sides = ((0, offset), (offset, 0)) if offset > 0 else ((-offset, 0), (0, -offset))
+    widths = (*((0, 0),) * (x.ndim - 1), *sides)
+    return apply(m.pad, square, widths=widths, value=0, grad_name="DiagEmbedBackward0")
 
 
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:

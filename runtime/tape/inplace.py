@@ -16,6 +16,7 @@ import numpy as np
 from ...tracer.errors import DTypeError, GradientError, MutationError, ShapeError
 from ...tracer.graph import Node
 from ...tracer.operator import Operator
+from ...tracer.ops.diagonals import diagonal, diagonal_update
 from ...tracer.ops.elementwise import complex_of, convert, identity, imag, real
 from ...tracer.ops.movement import (
     expand,
@@ -250,6 +251,8 @@ def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tenso
         return apply(reshape, value, shape=tuple(base._value.shape), grad_name="CopySlices")
     if operator is permute:
         return apply(permute, value, dims=inverse_permutation(attributes["dims"]), grad_name="CopySlices")
+    if operator is diagonal:
+        return apply(diagonal_update, base, value)
     if operator is flip:
         return apply(flip, value, grad_name="CopySlices", **attributes)
     if operator is real:

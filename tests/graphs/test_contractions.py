@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from uncompiled import run_uncompiled
+from uncompiled import gradient_source, normals, run_uncompiled, value_source
 
 import pullback as pb
 from pullback.codegen.rewriting.calls import form_calls
@@ -18,32 +18,6 @@ from pullback.tracer.spec import Spec
 pytestmark = pytest.mark.part(4)
 
 Array = np.ndarray
-
-
-def normals(*shapes: tuple[int, ...]) -> list[Array]:
-    rng = np.random.default_rng(0)
-    return [rng.standard_normal(shape) / max(shape, default=1) ** 0.5 for shape in shapes]
-
-
-def gradient_source(function: Callable[..., Any], *shapes: tuple[int, ...]) -> str:
-    """The source of value and gradient, once its results have been compared with eager ones."""
-    arrays = normals(*shapes)
-    positions = tuple(range(len(arrays)))
-    both = pb.value_and_grad(pb.compile(function), argnums=positions)
-    program = both.programs(*arrays)[0]
-    value, gradients = pb.value_and_grad(function, argnums=positions)(*arrays)
-    for found, wanted in zip(run_uncompiled(program, arrays), (value, *gradients), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
-    return program.source
-
-
-def value_source(function: Callable[..., Any], *shapes: tuple[int, ...]) -> str:
-    """The source of the value alone, once compared."""
-    arrays = normals(*shapes)
-    program = pb.compile(function).programs(*arrays)[0]
-    (found,) = run_uncompiled(program, arrays)
-    np.testing.assert_allclose(found, function(*arrays), rtol=1e-10, atol=1e-12)
-    return program.source
 
 
 def calls(source: str) -> list[str]:

@@ -12,11 +12,10 @@ import math
 
 import numpy as np
 
-from ..graph import make_node
 from ..operator import HOLOMORPHIC, OWN_RULES, Array, declare
-from ..spec import INT64, Spec, real_dtype
+from ..spec import Spec, real_dtype
 from .contraction import contract
-from .creation import iota
+from .diagonals import rows_and_columns
 from .elementwise import (
     absolute,
     conjugate,
@@ -74,18 +73,8 @@ def product(a: Array, b: Array) -> Array:
     return contract(a, b, subscripts=f"{batch}ij,{batch}jk->{batch}ik")
 
 
-def _numbers(size: int) -> Array:
-    """0, 1, ... in a graph: bodies are made of nodes."""
-    return make_node(iota, (), {"size": size, "dtype": INT64})
-
-
-def _rows_and_columns(size: int) -> tuple[Array, Array]:
-    """The numbers of rows and of columns, to be compared with each other and with a step."""
-    return reshape(_numbers(size), shape=(size, 1)), reshape(_numbers(size), shape=(1, size))
-
-
 def _unit_like(x: Array) -> Array:
-    rows, columns = _rows_and_columns(x.shape[-1])
+    rows, columns = rows_and_columns(x.shape[-1])
     return expand(convert(equal(rows, columns), dtype=x.dtype), shape=tuple(x.shape))
 
 
@@ -96,7 +85,7 @@ def _units(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 def in_lower_half(x: Array) -> Array:
-    rows, columns = _rows_and_columns(x.shape[-1])
+    rows, columns = rows_and_columns(x.shape[-1])
     return where(greater(rows, columns), x, where(equal(rows, columns), 0.5 * x, 0.0))
 
 
@@ -114,7 +103,7 @@ lower_half = declare(
 
 
 def _of_lower_triangle(x: Array, sign: float) -> Array:
-    rows, columns = _rows_and_columns(x.shape[-1])
+    rows, columns = rows_and_columns(x.shape[-1])
     diagonal = x if sign > 0 else 0.0
     return where(greater(rows, columns), x, where(equal(rows, columns), diagonal, sign * transposed(x)))
 
@@ -144,7 +133,7 @@ def _pivots(a: Array) -> Array:
     size, batch = a.shape[-1], tuple(a.shape[:-2])
     found = eliminated(_untransposed(a)[0])
     upper, last = between(found, -2, 0, size), between(found, -2, size, size + 1)
-    rows, columns = _rows_and_columns(size)
+    rows, columns = rows_and_columns(size)
     diagonal = sum_(where(equal(rows, columns), upper, 0.0), dims=(len(batch),), keepdim=True)
     stays = equal(last, convert(columns, dtype=a.dtype))
     return reshape(where(stays, diagonal, -1.0 * diagonal), shape=(*batch, size))
@@ -249,7 +238,7 @@ def _sign_cotangent(g: Array, a: Array, y: Array) -> Array:
 
 
 def _triangle(x: Array, lower: bool) -> Array:
-    rows, columns = _rows_and_columns(x.shape[-1])
+    rows, columns = rows_and_columns(x.shape[-1])
     return where(greater_equal(rows, columns) if lower else greater_equal(columns, rows), x, 0.0)
 
 
