@@ -69,7 +69,8 @@ UNARY = """
 
 BINARY = """
     x+y x-y x*y x/p x+2 2+x x-2 2-x 3*x x/4 4/p x**2 x**3 p**0.5 p**-1 2**x p**q x**0 x**1 o**2 n**2
-    p.detach()//q.detach() x.detach()//2 n//m n//2 x%2 x%p n%3 n%m 7%m add(x,y,alpha=2)
+    p.detach()//q.detach() x.detach()//2 n//m n//2 x%2 x%p n%3 n%m 7%m n**(m-2) 2**n
+    add(x,y,alpha=2)
     sub(x,y,alpha=0.5) rsub(x,y) rsub(x,2) add(n,m,alpha=3) div(n,m) div(x,p,rounding_mode='trunc')
     div(x,p,rounding_mode='floor') div(n,m,rounding_mode='trunc') div(n,m,rounding_mode='floor')
     fmod(x,p) fmod(x,2) fmod(n,m) remainder(x,p) pow(p,q) float_power(p,2) float_power(m,-1) maximum(x,y)
