@@ -162,6 +162,7 @@ WINDOWS = """
     max_pool2d(D.mT,(1,2),dilation=(1,2)) avg_pool1d(z,3,stride=1,padding=1) avg_pool2d(z,(3,2))
     adaptive_avg_pool1d(z,2) adaptive_avg_pool2d(z,(1,None)) x.unfold(1,2,1) z.unfold(0,1,1)
     embedding(g,y.T) embedding(j,A,padding_idx=2) dropout(x,0.3,training=False) dropout(x,0.0)
+    dropout(n,0.3,training=False)
     cdist(x,y) cdist(z,x) cdist(x,y,p=1.0)
 """
 
@@ -188,7 +189,8 @@ LOSSES = """
 MORE = """
     polygamma(2,p) polygamma(3,p) mvlgamma(1+p,2) copysign(x,y) copysign(x,-0.0)
     ldexp(x,m)
-    n<<2 n>>1 bitwise_left_shift(n,m) angle(x) conj(x) isreal(x) fill(x,s) z.sum_to_size(3,1) n.type_as(x)
+    n<<2 n>>1 bitwise_left_shift(n,m) angle(x) conj(x) isreal(x) fill(x,s) z.sum_to_size(3,1)
+    b[0,0].sum_to_size(()) n.type_as(x)
     trapezoid(x) trapezoid(x,v) trapezoid(x,y,dim=0) trapezoid(x,dx=0.5) cumulative_trapezoid(x,dim=0)
     gradient(x) gradient(x,dim=1,edge_order=2) gradient(v,spacing=(v.detach(),)) gradient(x,spacing=(0.5,2.0))
     cummax(x,1) cummin(x,0) cummax(n,1) cummin(e,1) cummax(h,0) logcumsumexp(x,1) logcumsumexp(z,0)
