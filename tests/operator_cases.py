@@ -295,7 +295,7 @@ ARITHMETIC = (
     binary("multiply", lambda a, b: a * b, dtypes=NUMBERS),
     binary("divide", lambda a, b: a / b),
     unary("negative", lambda x: 0 - x, dtypes=NUMBERS),
-    binary("power", lambda a, b: a**b, ulps=16),
+    binary("power", lambda a, b: a**b, dtypes=NUMBERS, integers=(0, 9), ulps=16),
     Row("power_constant", _power_constant, tuple(
         Case((shape,), {"exponent": exponent})
         for exponent in POWERS for shape in ((67,), (2, 1, 3), (), (0,))

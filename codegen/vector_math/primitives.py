@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.tracer.ops.elementwise import power_value
+
 Number = Any  # a NumPy float, an array of floats, or a Symbol
 Bits = Any  # the same with unsigned integers
 Condition = Any  # the same with truth values
@@ -22,7 +24,10 @@ GoesOn = Callable[..., Condition]
 Step = Callable[..., State]
 
 FUNCTIONS: dict[str, Callable[..., Number]] = {}
-OF_INTEGERS = frozenset(("floor_divide", "maximum", "minimum", "remainder"))
+OF_INTEGERS: dict[str, Callable[..., Any]] = {
+    "floor_divide": np.floor_divide, "maximum": np.maximum, "minimum": np.minimum, "power": power_value,
+    "remainder": np.remainder,
+}  # fmt: skip
 """Functions that stay among integers: in floating point, large ones would be rounded."""
 
 
@@ -83,7 +88,7 @@ class Symbol(ABC):
 
 def elementary(function: Callable[..., Number]) -> Callable[..., Number]:
     """Declare a function for generated code; uncompiled, it takes floats, NumPy scalars and arrays."""
-    of_integers = getattr(np, function.__name__) if function.__name__ in OF_INTEGERS else None
+    of_integers = OF_INTEGERS.get(function.__name__)
 
     @functools.wraps(function)
     def call(*arguments: Number) -> Number:

@@ -17,7 +17,7 @@ from ...tracer.spec import CONTINUOUS
 from ..tape.apply import apply
 from ..tape.direct import direct
 from ..values.dtypes import promote_dtypes
-from ..values.tensor import Tensor
+from ..values.tensor import Tensor, TorchTensor
 from .common import (
     Operand,
     Scalar,
@@ -238,8 +238,16 @@ def pow_directly(input: Any, exponent: Any) -> Any:
     return _squared(input) if exponent == 2 else _powered(input, exponent=float(exponent))
 
 
+NEGATIVE_POWERS = "Integers to negative integer powers are not allowed. Convert the base to floats first."
+"""NumPy's; PyTorch drops the fractions."""
+
+
 def _pow_tensor(input: Operand, exponent: Any) -> Tensor:
     base, power = promoted("pow", input, exponent)
+    if array_dtype(power).kind == "i" and not any(isinstance(one, TorchTensor) for one in (base, power)):
+        from ..solvers.requirements import Failure, require  # which has functions of its own
+
+        power = require(power, apply(e.greater_equal, power, 0), Failure(NEGATIVE_POWERS, ArgumentError))
     if isinstance(base, Tensor):
         return apply(e.power, base, power, grad_name="PowBackward1")
     return apply(e.power, filled((), base, array_dtype(power)), power, grad_name="PowBackward2")

@@ -60,7 +60,7 @@ def _real(operator: Operator) -> Function:
     def of_two(input: Operand, other: Operand) -> Tensor:
         return apply(operator, *operands(name, input, other, as_float=True))
 
-    return direct(operator, of_one if len(operator.operands) == 1 else of_two)
+    return direct(operator, _named(of_one if len(operator.operands) == 1 else of_two, name))
 
 
 def _number(operator: Operator) -> Function:
@@ -73,7 +73,13 @@ def _number(operator: Operator) -> Function:
     def of_two(input: Operand, other: Operand) -> Tensor:
         return apply(operator, *promoted(name, input, other))
 
-    return direct(operator, of_one if len(operator.operands) == 1 else of_two)
+    return direct(operator, _named(of_one if len(operator.operands) == 1 else of_two, name))
+
+
+def _named(function: Function, name: str) -> Function:
+    """What Python calls it where arguments do not fit."""
+    function.__name__ = function.__qualname__ = name
+    return function
 
 
 def _rounding(operator: Operator) -> Function:
@@ -274,7 +280,7 @@ def function_of(operator: Operator) -> Function:
     """The public function of an operator, with its name and its documentation."""
     convention = CONVENTIONS[operator.family][operator.arguments]
     function = convention(operator)
-    function.__name__ = function.__qualname__ = operator.public_name
+    _named(function, operator.public_name)
     function.__doc__ = _documentation(operator, convention)
     return function if operator.family in ("elementwise", "eager") else numpy_names(function)
 

@@ -153,7 +153,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     if extra < 0 or any(one not in (1, own) for one, own in zip(wanted, shape[max(extra, 0) :])):
         fail(ShapeError, f"size {{{list(wanted)}}} is not expandable to size {{{list(shape)}}}.")
     dims = [dim for dim, own in enumerate(shape) if dim < extra or (wanted[dim - extra] == 1 != own)]
-    return reshape_to(sum_of(x, dims) if dims else x, wanted)
+    return reshape_to(sum_of(x, dims) if dims or not wanted else x, wanted)
 
 
 def fill(input: Tensor, value: Scalar | Tensor) -> Tensor:

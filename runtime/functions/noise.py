@@ -11,7 +11,7 @@ from ..tape.apply import apply
 from ..tensors.sampling import rand
 from ..values.tensor import Tensor
 from .activation import SELU_ALPHA, SELU_SCALE, leaky_relu, softmax
-from .common import array_dtype, fail, filled, floating
+from .common import array_dtype, fail, filled, floating, tensor
 from .reduction import max as largest
 from .scattering import scatter
 
@@ -31,7 +31,7 @@ def _checked(input: Tensor, p: float, inplace: bool, function: str) -> Tensor:
         fail(ArgumentError, f"dropout probability has to be between 0 and 1, but got {p}")
     if inplace:
         fail(UnsupportedError, f"{function}(): inplace is not supported. Assign the result.")
-    return floating(input, function)
+    return tensor(input, function)
 
 
 def _per_channel(x: Tensor, dims: int | None = None) -> tuple[int, ...]:
@@ -52,6 +52,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def _dropped(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
+    x = floating(x, "dropout")
     kept = apply(e.greater_equal, _drawn(shape, x), p)
     return apply(e.where, kept, apply(e.multiply, x, 1 / (1 - p) if p < 1 else 0.0), 0.0)
 
@@ -123,6 +124,7 @@ def feature_alpha_dropout(
 
 
 def _alpha_dropped(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
+    x = floating(x, "alpha_dropout")
     if p == 1:
         return apply(e.multiply, x, 0.0)
     low = -SELU_ALPHA * SELU_SCALE
@@ -142,7 +144,7 @@ def rrelu(
         >>> rrelu(tensor([-1.0, 2.0]), 0.25, 0.75)
         tensor([-0.5000,  2.0000])
     """
-    x = _checked(input, 0.0, inplace, "rrelu")
+    x = floating(_checked(input, 0.0, inplace, "rrelu"), "rrelu")
     if lower > upper:
         fail(
             ArgumentError,

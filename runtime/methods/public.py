@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from ..functions.fourier import fftfreq, rfftfreq
 from ..functions.grids import tril_indices, triu_indices
+from ..functions.results import written
 from ..tape.direct import unsupported
 from ..values.flatten import flatten, is_container, unflatten
 from ..values.tensor import Tensor, TorchTensor
@@ -30,8 +31,13 @@ def of_any_kind(function: F) -> F:
 
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        if not options and (result := short(*arguments)) is not NotImplemented:
-            return result
+        if not options:
+            if (result := short(*arguments)) is not NotImplemented:
+                return result
+        elif "out" in options:
+            out = options.pop("out")
+            result = call(*arguments, **options)
+            return result if out is None else written(out, result, function.__name__)
         if arguments and type(arguments[0]) is TorchTensor:
             result = function(*arguments, **options)
             if type(result) is TorchTensor:

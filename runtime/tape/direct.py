@@ -62,9 +62,9 @@ def direct(
 ) -> Function:
     """The function of an operator on one or two operands, with its short way; `general` does all else.
 
-    It takes the operator's attributes by name. A `reflected` one takes the second operand first, as
-    `x.__rmul__(2.0)`. Operators of other numbers of operands, and views, have no short way. `function.around`
-    gives the same around another form of `general`.
+    Without a `general` one it takes the operator's attributes by name. A `reflected` one takes the second
+    operand first, as `x.__rmul__(2.0)`. Operators of other numbers of operands, and views, have no short way.
+    `function.around` gives the same around another form of `general`.
     """
     make = {1: _of_one, 2: _of_two}.get(len(operator.operands))
     if make is None or operator.variadic or operator.movement.is_view:
@@ -86,10 +86,11 @@ def direct(
 
 def _of_one(operator: Operator, general: Function, plans: _Plans) -> Function:
     evaluate, has_rule = operator.evaluate, operator.rule_for(0) is not None
+    takes_attributes = general is unsupported
 
     def function(input: Any, **attributes: Any) -> Any:
         kind = _KINDS.get(type(input))
-        if kind is None or innermost() is not None:
+        if kind is None or innermost() is not None or (attributes and not takes_attributes):
             return general(input, **attributes)
         view = input._view
         if view is not None and view.seen != input._cell[0]:
@@ -138,12 +139,12 @@ def _of_one(operator: Operator, general: Function, plans: _Plans) -> Function:
 
 
 def _of_two(operator: Operator, general: Function, plans: _Plans) -> Function:
-    evaluate = operator.evaluate
+    evaluate, takes_attributes = operator.evaluate, general is unsupported
     with_rule = sum(1 << position for position in range(2) if operator.rule_for(position))
 
     def function(input: Any, other: Any, **attributes: Any) -> Any:
         case = _PAIRS.get((type(input), type(other)))
-        if case is None or innermost() is not None:
+        if case is None or innermost() is not None or (attributes and not takes_attributes):
             return general(input, other, **attributes)
         kind, first, second = case
         a, b, mask = input, other, 0

@@ -69,7 +69,8 @@ UNARY = """
 
 BINARY = """
     x+y x-y x*y x/p x+2 2+x x-2 2-x 3*x x/4 4/p x**2 x**3 p**0.5 p**-1 2**x p**q x**0 x**1 o**2 n**2
-    p.detach()//q.detach() x.detach()//2 n//m n//2 x%2 x%p n%3 n%m 7%m add(x,y,alpha=2)
+    p.detach()//q.detach() x.detach()//2 n//m n//2 x%2 x%p n%3 n%m 7%m n**(m-2) 2**n
+    add(x,y,alpha=2)
     sub(x,y,alpha=0.5) rsub(x,y) rsub(x,2) add(n,m,alpha=3) div(n,m) div(x,p,rounding_mode='trunc')
     div(x,p,rounding_mode='floor') div(n,m,rounding_mode='trunc') div(n,m,rounding_mode='floor')
     fmod(x,p) fmod(x,2) fmod(n,m) remainder(x,p) pow(p,q) float_power(p,2) float_power(m,-1) maximum(x,y)
@@ -161,6 +162,7 @@ WINDOWS = """
     max_pool2d(D.mT,(1,2),dilation=(1,2)) avg_pool1d(z,3,stride=1,padding=1) avg_pool2d(z,(3,2))
     adaptive_avg_pool1d(z,2) adaptive_avg_pool2d(z,(1,None)) x.unfold(1,2,1) z.unfold(0,1,1)
     embedding(g,y.T) embedding(j,A,padding_idx=2) dropout(x,0.3,training=False) dropout(x,0.0)
+    dropout(n,0.3,training=False)
     cdist(x,y) cdist(z,x) cdist(x,y,p=1.0)
 """
 
@@ -187,7 +189,8 @@ LOSSES = """
 MORE = """
     polygamma(2,p) polygamma(3,p) mvlgamma(1+p,2) copysign(x,y) copysign(x,-0.0)
     ldexp(x,m)
-    n<<2 n>>1 bitwise_left_shift(n,m) angle(x) conj(x) isreal(x) fill(x,s) z.sum_to_size(3,1) n.type_as(x)
+    n<<2 n>>1 bitwise_left_shift(n,m) angle(x) conj(x) isreal(x) fill(x,s) z.sum_to_size(3,1)
+    b[0,0].sum_to_size(()) n.type_as(x)
     trapezoid(x) trapezoid(x,v) trapezoid(x,y,dim=0) trapezoid(x,dx=0.5) cumulative_trapezoid(x,dim=0)
     gradient(x) gradient(x,dim=1,edge_order=2) gradient(v,spacing=(v.detach(),)) gradient(x,spacing=(0.5,2.0))
     cummax(x,1) cummin(x,0) cummax(n,1) cummin(e,1) cummax(h,0) logcumsumexp(x,1) logcumsumexp(z,0)

@@ -167,6 +167,31 @@ def test_integers_that_processors_do_not_divide(dtype: str) -> None:
         np.testing.assert_array_equal(found.numpy(), wanted)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint64"])
+def test_integer_powers_wrap_around(dtype: str) -> None:
+    """As floats, those above 2**53 would be rounded."""
+    bases = np.array([0, 1, 2, 3, -1, -3, 7, 10], "int64").astype(dtype)
+    a, b = (one.ravel() for one in np.meshgrid(bases, np.arange(64, dtype=dtype)))
+
+    def powers(a, b):
+        return a**b, a**41, 3**b
+
+    for found, wanted in zip(pb.compile(powers)(a, b), powers(a, b)):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, pb.compile])
+def test_integers_to_negative_powers(transform: Any) -> None:
+    """Fractions are dropped of tensors, as PyTorch does; of arrays it is an error, as NumPy's."""
+    a, b = np.array([2, 3, 1, -1, -1, 0]), np.array([-1, 2, -3, -3, -2, -1])
+    power = transform(lambda a, b: pb.pow(a, b))
+    assert power(pb.tensor(a), pb.tensor(b)).tolist() == [0, 9, 1, -1, 1, 0]
+    with pytest.raises(ValueError, match="Integers to negative integer powers are not allowed"):
+        power(a, b)
+    np.testing.assert_array_equal(power(a, abs(b)), a ** abs(b))
+
+
 def test_large_extremes_are_not_rounded() -> None:
     x = np.array([[2**53 + 1, 2**53], [-(2**53) - 1, 5]])
     largest, smallest = pb.compile(lambda x: (pb.amax(x, 1), pb.amin(x, 1)))(x)

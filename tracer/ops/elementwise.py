@@ -148,8 +148,21 @@ negative = elementwise(
     vjp={"x": lambda g: -g},
     of_complex=HOLOMORPHIC, torch="neg negative", arguments=WRITTEN_OUT, doc="-x",
 )  # fmt: skip
+
+
+def power_value(a: Any, b: Any) -> Any:
+    """NumPy's power; integers to negative ones, which NumPy refuses, are 1 / a ** -b without its fraction."""
+    try:
+        return np.power(a, b)
+    except ValueError:
+        if np.result_type(a, b).kind != "i":
+            raise
+    signs = np.where(np.equal(a, 1), 1, np.where(np.equal(a, -1), 1 - 2 * np.remainder(b, 2), 0))
+    return np.where(np.less(b, 0), signs, np.power(a, np.maximum(b, 0))).astype(np.result_type(a, b))
+
+
 power = elementwise(
-    "power", "a b", numpy=np.power, scalar="power({a}, {b})", grad_fn="Pow",
+    "power", "a b", numpy=power_value, scalar="power({a}, {b})", grad_fn="Pow",
     cost=2 * TRANSCENDENTAL,
     vjp={
         "a": lambda g, a, b: g * where(equal(b, 0.0), 0.0, b * power(a, b - 1.0)),
@@ -159,7 +172,7 @@ power = elementwise(
     },
     domain=(0.2, 2.5), noun="powered",
     of_complex=HOLOMORPHIC,
-    torch="pow", also="float_power", arguments=WRITTEN_OUT, doc="a to the power b; 0 ** 0 is 1",
+    torch="pow", also="power float_power", arguments=WRITTEN_OUT, doc="a to the power b; 0 ** 0 is 1",
 )  # fmt: skip
 power_constant = elementwise(
     "power_constant", "x", scalar="power({x}, {exponent})", grad_fn="Pow", cost=2 * TRANSCENDENTAL,

@@ -197,6 +197,52 @@ def _define_gcd(module: ir.Module, symbol: str, kind: np.dtype) -> None:
     builder.ret(greater)
 
 
+def power(builder: ir.IRBuilder, kind: np.dtype, base: ir.Value, exponent: ir.Value) -> ir.Value:
+    """An integer to an integer power, which wraps around, in a function of the module."""
+    symbol = f"pullback.power.{kind.name}"
+    if symbol not in builder.module.globals:
+        _define_power(builder.module, symbol, kind)
+    return builder.call(builder.module.globals[symbol], [base, exponent])
+
+
+def _define_power(module: ir.Module, symbol: str, kind: np.dtype) -> None:
+    """By squaring (D. E. Knuth, The Art of Computer Programming 2, 4.6.3).
+
+    Of a negative exponent the fraction is dropped, so nothing is left but of 1 and -1.
+    """
+    number = kinds.number_type(kind)
+    function = ir.Function(module, ir.FunctionType(number, (number, number)), symbol)
+    function.linkage = "internal"
+    base, exponent = function.args
+    start, head, body, end = map(function.append_basic_block, ("start", "head", "body", "end"))
+    builder = ir.IRBuilder(start)
+    builder.branch(head)
+    builder.position_at_end(head)
+    product, square, left = builder.phi(number), builder.phi(number), builder.phi(number)
+    builder.cbranch(builder.icmp_unsigned("==", left, number(0)), end, body)
+    builder.position_at_end(body)
+    multiplied = builder.select(_is_odd(builder, left), builder.mul(product, square), product)
+    following = builder.mul(square, square), builder.lshr(left, number(1))
+    builder.branch(head)
+    begins, others = (number(1), base, exponent), (multiplied, *following)
+    for phi, begin, other in zip((product, square, left), begins, others):
+        phi.add_incoming(begin, start)
+        phi.add_incoming(other, body)
+    builder.position_at_end(end)
+    if kind.kind != "i":
+        builder.ret(product)
+        return
+    sign = builder.select(_is_odd(builder, exponent), base, number(1))
+    is_unit = builder.icmp_unsigned("<=", builder.add(base, number(1)), number(2))  # -1, 0 and 1
+    is_unit = builder.and_(is_unit, builder.icmp_unsigned("!=", base, number(0)))
+    inverse = builder.select(is_unit, sign, number(0))
+    builder.ret(builder.select(builder.icmp_signed("<", exponent, number(0)), inverse, product))
+
+
+def _is_odd(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    return builder.icmp_unsigned("!=", builder.and_(value, value.type(1)), value.type(0))
+
+
 def _integral(method: Callable[..., ir.Value]) -> Combine:
     """Signed integers do not overflow, as indices do not."""
     return lambda builder, kind, one, other: method(
