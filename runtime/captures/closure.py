@@ -34,6 +34,7 @@ from ..tracing.asked_sizes import SIZED
 from ..tracing.asked_types import ASKED, BUILT_IN, REAL, is_as_in_python
 from ..tracing.stand_ins import IMPORTED, JOINED, WRITABLE, StandIns
 from ..values.dtypes import DType
+from ..values.foreign import module_of
 from ..values.modes import is_grad_enabled
 from ..values.plain_arrays import require_plain_array
 from ..values.tensor import Tensor
@@ -299,7 +300,7 @@ class _Explorer:
 
     def _guard_taken(self, value: Any, variable: str, label: str) -> None:
         """A guard on what a stand-in has taken from an object; of a distribution that is its parameters."""
-        if type(value).__module__.startswith("scipy.stats."):
+        if module_of(type(value)).startswith("scipy.stats."):
             self.streams += [(stream, label) for stream in Content(value).streams]
             names = [name for name in OF_DISTRIBUTIONS if hasattr(value, name)]
             if not names:

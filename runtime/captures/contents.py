@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..values.dtypes import DType
+from ..values.foreign import module_of
 from ..values.tensor import Tensor
 from .objects import attributes_of
 from .randomness import RANDOM
@@ -142,7 +143,7 @@ def _taken_apart(value: Any) -> tuple[list[Any], list[Any]]:
         return [], [value()]
     if isinstance(value, MethodType):
         return [value.__func__], [value.__self__]
-    if type(value).__module__.partition(".")[0] in ("pandas", "xarray"):
+    if module_of(type(value)).partition(".")[0] in ("pandas", "xarray"):
         return _table(value)
     if type(value) in (list, tuple, deque) and all(isinstance(one, PLAIN_TYPES) for one in value):
         return [tuple(map(type, value)), tuple(value)], []

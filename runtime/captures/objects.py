@@ -88,7 +88,9 @@ def is_own_container(value: Any) -> bool:
 def is_opaque_instance(value: Any) -> bool:
     """An object of a library's class with a content that may change."""
     module = type(value).__module__
-    if not is_opaque(module) or module.partition(".")[0] in WITHOUT_NUMBERS or is_instance(value):
+    if not is_opaque(module) or is_instance(value):
+        return False
+    if isinstance(module, str) and module.partition(".")[0] in WITHOUT_NUMBERS:
         return False
     if isinstance(value, type | ModuleType | FunctionType | functools.partial | np.ufunc):
         return False

@@ -1,7 +1,9 @@
 """What code of the user's a function can run: found by the names in code, from objects to what they hold.
 
-A walk over functions, their variables, and the classes, attributes and elements of the objects on the way. It
-follows only names that occur in the code found so far.
+A walk over functions, their variables, and the classes, attributes and elements of the objects on the way.
+It follows only names that occur in the code found so far. Where code computes names (`getattr(x, name)`), it
+follows all that the objects have which such code has at hand: those of the call, those of the class whose
+method it is, and what its variables hold, but for modules, which may lead to anything.
 """
 
 from __future__ import annotations
@@ -50,6 +52,11 @@ MAPPINGS = (dict, OrderedDict, defaultdict, Counter, MappingProxyType)
 NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace", "_thread._local")
 """By name: to import argparse takes long."""
 SEQUENCES = (list, tuple, set, frozenset, deque)
+NOT_COMPUTING = frozenset((
+    "__dir__", "__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__getnewargs__",
+    "__getnewargs_ex__", "__sizeof__", "__set_name__", "__init_subclass__", "__class_getitem__",
+))  # fmt: skip
+"""Special methods that are called to look at an object, to pickle it or to make a class."""
 
 
 class Reached:
@@ -70,12 +77,18 @@ class Reached:
         self.of_numbers: list[Any] = []
         self._names: set[str] = set()
         self._reads_all = False
-        self._holders: list[Mapping[str, Any]] = []
+        self._holders: list[tuple[Mapping[str, Any], Any]] = []
+        """What holds objects by name, and whose it is."""
+        self._roots = list(roots)
+        self._at_hand: dict[int, Any] = {}
+        """What code that computes names has at hand; of a class all its objects."""
         self._looked_for: set[str] = set()
         """The names under which `_looked_at`, the first of the holders, have been looked at."""
         self._looked_at = 0
+        self._exhausted: set[int] = set()
+        """The places of the holders of which all has been looked at."""
         self._seen: dict[int, Any] = {}
-        pending = list(roots)
+        pending = list(self._roots)
         while pending:
             while pending:
                 value = pending.pop()
@@ -91,8 +104,23 @@ class Reached:
 
     @property
     def names(self) -> frozenset[str] | None:
-        """The attributes that code reads; None for all."""
+        """The attributes that code reads of the objects of the call; None for all."""
         return None if self._reads_all else frozenset(self._names)
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether code reads attributes whose names it computes."""
+        return self._reads_all
+
+    def names_in(self, value: Any) -> frozenset[str] | None:
+        """The names that code reads of an object, a class or a module; None for all."""
+        return None if self._is_at_hand(value) else frozenset(self._names)
+
+    def _is_at_hand(self, value: Any) -> bool:
+        known = self._at_hand
+        if not known or id(value) in known:
+            return bool(known)
+        return any(id(base) in known for base in type(value).__mro__)
 
     @property
     def seen(self) -> Iterable[Any]:
@@ -108,16 +136,25 @@ class Reached:
         """What objects, classes and modules hold under the names that code reads, where it is new."""
         found: list[Any] = []
         new = self._names - self._looked_for
-        for position, holder in enumerate(self._holders):
-            names = new if position < self._looked_at else self._names
-            found += [holder[name] for name in (list(holder) if self._reads_all else holder.keys() & names)]
+        for position, (holder, owner) in enumerate(self._holders):
+            if position in self._exhausted:
+                continue
+            if self._is_at_hand(owner):
+                self._exhausted.add(position)
+                chosen = list(holder.values())
+            else:
+                names = new if position < self._looked_at else self._names
+                chosen = [holder[name] for name in holder.keys() & names]
+            if isinstance(owner, type) and any(map(_computes_names, chosen)):
+                self._open([owner])
+            found += chosen
         self._looked_at, self._looked_for = len(self._holders), set(self._names)
         return [one for one in found if type(one) not in WITHOUT_CODE and id(one) not in self._seen]
 
     def _from_function(self, function: FunctionType) -> list[Any]:
         found = [one for cell in function.__closure__ or () for one in content_of_cell(cell)]
         if function.__dict__:
-            self._holders.append(function.__dict__)
+            self._holders.append((function.__dict__, function))
             found.append(function.__dict__.get("__wrapped__"))
         if not is_users(function):
             return found
@@ -127,7 +164,6 @@ class Reached:
             self.namespaces[id(variables)] = variables
         names = names_of(function.__code__)
         self._names |= names.attributes
-        self._reads_all |= names.reads_all
         self.is_fixed &= not names.reads_all
         for name in names.loaded:
             try:
@@ -136,7 +172,28 @@ class Reached:
                 continue
         found += function.__defaults__ or ()
         found += (function.__kwdefaults__ or {}).values()
-        return found + self._imported_by(function)
+        found += self._imported_by(function)
+        if names.reads_all:
+            if not self._reads_all:
+                self._open(objects_from(self._roots))
+            self._reads_all = True
+            self._open(found)
+        return found
+
+    def _open(self, values: Iterable[Any]) -> None:
+        """Follow all names of these objects, and of the classes of the user's that they are of.
+
+        What else a module has may ask for types, but is not followed.
+        """
+        for value in values:
+            if isinstance(value, ModuleType):
+                if not is_opaque(value.__name__):
+                    self.namespaces[id(vars(value))] = vars(value)
+            elif type(value) not in WITHOUT_CODE:
+                self._at_hand[id(value)] = value
+                for base in () if isinstance(value, FunctionType) else type(value).__mro__:
+                    if not is_opaque(base.__module__):
+                        self._at_hand[id(base)] = base
 
     def _imported_by(self, function: FunctionType) -> list[ModuleType]:
         """The user's modules that a function imports when it runs, as far as they are there."""
@@ -155,25 +212,29 @@ class Reached:
             if is_opaque(base.__module__):
                 continue
             own = vars(base)
-            self._holders.append(own)
+            self._holders.append((own, base))
             if base.__module__ in sys.modules:
                 variables = vars(sys.modules[base.__module__])
                 self.namespaces[id(variables)] = variables
-            found += [one for name, one in own.items() if name[:2] == "__" and type(one) is FunctionType]
+            found += [
+                one
+                for name, one in own.items()
+                if name[:2] == "__" and type(one) is FunctionType and name not in NOT_COMPUTING
+            ]
         return found
 
     def _from_module(self, module: ModuleType) -> tuple[()]:
         if not is_opaque(module.__name__):
-            self._holders.append(vars(module))
+            self._holders.append((vars(module), module))
         return ()
 
     def _from_instance(self, value: Any) -> tuple[type]:
-        self._holders.append(value.__dict__)
+        self._holders.append((value.__dict__, value))
         return (type(value),)
 
     def _from_slotted(self, value: Any) -> list[Any]:
         """Of an object of the user's with elements, or with slots."""
-        self._holders.append(attributes_of(value))
+        self._holders.append((attributes_of(value), value))
         return [type(value), *(elements_of(value) if is_own_container(value) else ())]
 
     def _from_container(self, value: Any) -> list[Any]:
@@ -203,6 +264,39 @@ def way_from(kind: Any) -> str:
         return "_from_wrapper"
     has_slots = kind.__dictoffset__ == 0 or any("__slots__" in vars(base) for base in kind.__mro__)
     return "_from_slotted" if has_slots or issubclass(kind, (dict, *SEQUENCES)) else "_from_instance"
+
+
+def objects_from(roots: Iterable[Any]) -> list[Any]:
+    """The objects of a call: what leads from the roots without a variable of a module or a class between."""
+    seen: dict[int, Any] = {}
+    pending = list(roots)
+    while pending:
+        value = pending.pop()
+        kind: Any = type(value)
+        if kind in WITHOUT_CODE or id(value) in seen or isinstance(value, type | ModuleType):
+            continue
+        seen[id(value)] = value
+        way = way_from(kind)
+        if way == "_from_function":
+            pending += [one for cell in value.__closure__ or () for one in content_of_cell(cell)]
+            pending += [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+            pending += value.__dict__.values()
+        elif way == "_from_instance":
+            pending += vars(value).values()
+        elif way == "_from_slotted":
+            pending += attributes_of(value).values()
+            pending += elements_of(value) if is_own_container(value) else ()
+        elif way == "_from_container":
+            pending += elements_of(value)
+        else:
+            pending += parts_of(value) if way == "_from_parts" else [wrapped_by(value)]
+    return list(seen.values())
+
+
+def _computes_names(value: Any) -> bool:
+    """Whether it is a function, or what wraps one in a class, that reads attributes by names it computes."""
+    parts = parts_of(value) if type(value) in PARTS else [value]
+    return any(type(one) is FunctionType and names_of(one.__code__).reads_all for one in parts)
 
 
 def names_imported_by(function: FunctionType) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -44,10 +44,15 @@ class Trail:
 
     def __init__(self, roots: Sequence[Any], reached: Reached, passing: Mapping[str, Any]) -> None:
         self._names = reached.names
+        self._names_in = reached.names_in
         self._passing = passing
         self._fingerprint = _Fingerprint(roots, self._names)
         self._mappings: dict[int, tuple[Mapping[str, Any], Names]] = {}
         self._functions: list[FunctionType] = []
+        self._classes: list[type] = []
+        self._instances: list[Any] = []
+        self._without_code: list[Any] = []
+        """Containers none of whose first elements has code."""
         self._others: list[Any] = []
         for value in reached.seen:
             if id(value) not in self._fingerprint.places:
@@ -57,10 +62,8 @@ class Trail:
         self._cells = [cell for one in self._functions for cell in one.__closure__ or ()]
         self._without_attributes = [one for one in self._functions if not one.__dict__]
         self._known = [(one, names, self._present(one, names)) for one, names in self._mappings.values()]
-        self._known.sort(key=lambda read: read[1] is not None)
-        self._whole = [mapping for mapping, names, _ in self._known if names is None]
-        self._in_part = [(mapping.keys(), names) for mapping, names, _ in self._known if names is not None]
-        self._counts = self._counted()
+        self._holders = [mapping for mapping, _, _ in self._known]
+        self._keys = self._all_keys()
         read = [(mapping, name) for mapping, _, found in self._known for name in found]
         self._entries = list(zip(*read)) or [(), ()]
         self._held = list(self._objects())
@@ -71,18 +74,21 @@ class Trail:
             _Fingerprint(roots, self._names).marks == self._fingerprint.marks
             and not any(map(ATTRIBUTES, self._without_attributes))
             and self._has_same_names()
+            and all(map(_holds_no_code, self._without_code))
             and all(map(_are_same, self._objects(), self._held))
         )
 
-    def _counted(self) -> list[int]:
-        """How many names that code reads there are in each mapping."""
-        return [*map(len, self._whole), *[len(keys & names) for keys, names in self._in_part]]
+    def _all_keys(self) -> list[list[str]]:
+        """The names in each mapping, in order; to read all is cheaper than to look for those that count."""
+        return list(map(list, self._holders))
 
     def _has_same_names(self) -> bool:
-        counts = self._counted()
-        return counts == self._counts or all(
-            count == former or self._present(mapping, names) == found
-            for count, former, (mapping, names, found) in zip(counts, self._counts, self._known)
+        keys = self._all_keys()
+        if keys == self._keys:
+            return True
+        return all(
+            now == former or self._present(mapping, names) == found
+            for now, former, (mapping, names, found) in zip(keys, self._keys, self._known)
         )
 
     def _objects(self) -> Iterator[Sequence[Any]]:
@@ -95,6 +101,8 @@ class Trail:
         for slot in SLOTS:
             yield list(map(slot, self._functions))
         yield _contents(self._cells)
+        yield list(map(BASES, self._classes))
+        yield list(map(type, self._instances))
         yield from map(_parts_of, self._others)
 
     def _add(self, value: Any) -> None:
@@ -103,16 +111,22 @@ class Trail:
         if way == "_from_function":
             self._functions.append(value)
             if value.__dict__:
-                self._add_mapping(value.__dict__, self._names and self._names | {"__wrapped__"})
+                names = self._names_in(value)
+                self._add_mapping(value.__dict__, names and names | {"__wrapped__"})
             self._add_variables(value)
         elif way == "_from_class":
+            self._classes.append(value)
             for base in value.__mro__:
                 if not is_opaque(base.__module__):
                     self._add_mapping(vars(base), None)
-        elif way in ("_from_module", "_from_instance"):
-            self._add_mapping(vars(value), self._names)
-        is_other = way not in ("_from_function", "_from_module") and kind not in FROZEN
-        if is_other and _parts_of(value) != [None]:
+        elif way == "_from_module":
+            self._add_mapping(vars(value), self._names_in(value))
+        elif way == "_from_instance":
+            self._instances.append(value)
+            self._add_mapping(vars(value), self._names_in(value))
+        elif way == "_from_container" and kind not in FROZEN and _holds_no_code(value):
+            self._without_code.append(value)
+        elif kind not in FROZEN and _parts_of(value) != [None]:
             self._others.append(value)
 
     def _add_variables(self, function: FunctionType) -> None:
@@ -133,7 +147,9 @@ class Trail:
 
 SLOTS = tuple(map(operator.attrgetter, ("__code__", "__defaults__", "__kwdefaults__")))
 ATTRIBUTES = operator.attrgetter("__dict__")
-FROZEN = (tuple, frozenset, MethodType, staticmethod, classmethod, property)
+BASES = operator.attrgetter("__mro__")
+CONTENTS = operator.attrgetter("cell_contents")
+FROZEN = (tuple, frozenset, BuiltinFunctionType, MethodType, staticmethod, classmethod, property)
 """Classes of objects that hold the same as long as they live."""
 
 
@@ -203,8 +219,20 @@ def _plain_mark(value: Any) -> Any:
     return value.dtype.str if type(value) is np.ndarray else None
 
 
-def _contents(cells: Iterable[CellType]) -> list[Any]:
-    return [one for cell in cells for one in content_of_cell(cell)]
+def _contents(cells: Sequence[CellType]) -> list[Any]:
+    try:
+        return list(map(CONTENTS, cells))
+    except ValueError:  # one that is assigned only later, or never
+        return [one for cell in cells for one in content_of_cell(cell)]
+
+
+def _holds_no_code(container: Any) -> bool:
+    """Whether none of the first elements of a container has code."""
+    if not WITHOUT_CODE.issuperset(map(type, container)):
+        return not elements_of(container)
+    return not isinstance(container, Mapping) or (
+        WITHOUT_CODE.issuperset(map(type, container.values())) or not elements_of(container)
+    )
 
 
 def _is_plain(value: Any) -> bool:
@@ -215,13 +243,9 @@ def _parts_of(value: Any) -> list[Any]:
     """What an object holds besides what is in mappings."""
     kind: Any = type(value)
     way = way_from(kind)
-    if way == "_from_class":
-        return [value.__mro__]
     if way == "_from_slotted":
         elements = elements_of(value) if is_own_container(value) else []
         return [kind, *attributes_of(value).values(), *elements]
-    if way == "_from_instance":
-        return [kind]
     if way == "_from_container":
         return elements_of(value)
     return parts_of(value) if way == "_from_parts" else [wrapped_by(value)]

@@ -432,8 +432,10 @@ def _explored_from(roots: Sequence[Any]) -> Explored:
     """
     key = id(_code_of(roots[0]))
     trails = _trails.get(key, ())
-    for trail, found in trails:
+    for place, (trail, found) in enumerate(trails):
         if trail.fits(roots):
+            if place:
+                _trails[key] = [trails[place], *trails[:place], *trails[place + 1 :]]
             return found
     reached = Reached(roots)
     found = _explored(roots[0], reached, len(roots) == 1 and reached.is_fixed)
@@ -460,7 +462,7 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
     functions = {one: _reached(one) for one in code.functions}
     helpers = [one for one in functions if one is not plain]
     writes = writes_of(plain.__code__)
-    is_writing = writes.any or any(writes_of(one.__code__).any for one in helpers)
+    is_writing = code.reads_all or writes.any or any(writes_of(one.__code__).any for one in helpers)
     lists = any(makes_lists(one.__code__) for one in functions)
     has_methods = any(map(calls_taking_methods, functions))
     perhaps_all = writes.perhaps_more or has_methods or any(map(_writes_arguments, helpers))

@@ -32,7 +32,7 @@ from ..scipy_api import distributions, interpolation, sparse_products
 from ..scipy_api.scipy_functions import SCIPY, SOLVERS
 from ..scipy_api.sparse_products import Sparse
 from ..tensors.conversion import holds_tensor, joined
-from ..values.foreign import is_sparse
+from ..values.foreign import is_sparse, module_of
 from ..values.lost_gradients import PULLBACK_NAMES, RENAMED
 from ..values.saved import saved_values
 from ..values.tensor import Tensor
@@ -137,22 +137,23 @@ def _while_wanted(real: Function, function: Function) -> Function:
 
 def _of_scipy(value: Any) -> Any:
     """What stands for a function or an object of SciPy, which is imported by those who use it alone."""
-    if type(value).__module__.startswith("scipy.stats."):
+    module = module_of(type(value))
+    if module.startswith("scipy.stats."):
         return distributions.stand_in(value)
-    if isinstance(value, type) and value.__name__ in CLASSES and value.__module__.startswith("scipy."):
+    if isinstance(value, type) and value.__name__ in CLASSES and module_of(value).startswith("scipy."):
         return _class_of_scipy(value)
     if is_sparse(value):
         return Sparse(value)
     if type(value) is MethodType:
-        owner = _of_scipy(value.__self__) if type(value.__self__).__module__[:12] == "scipy.stats." else None
+        owner = _of_scipy(value.__self__) if module_of(type(value.__self__))[:12] == "scipy.stats." else None
         return None if owner is None else getattr(owner, value.__name__)
-    if type(value).__module__[:18] == "scipy.interpolate.":
+    if module[:18] == "scipy.interpolate.":
         return interpolation.interpolant_of(value)
-    is_function = type(value) is FunctionType or type(value).__module__ == "uarray"  # of scipy.fft
-    if not is_function or not (value.__module__ or "").startswith("scipy."):
+    is_function = type(value) is FunctionType or module == "uarray"  # of scipy.fft
+    if not is_function or not module_of(value).startswith("scipy."):
         return None
-    for module in (*SCIPY, *SOLVERS):
-        if value.__module__.startswith(module) and (found := _scipy_part(module, value)):
+    for name in (*SCIPY, *SOLVERS):
+        if value.__module__.startswith(name) and (found := _scipy_part(name, value)):
             return found
     return None
 

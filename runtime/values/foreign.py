@@ -8,10 +8,16 @@ from typing import Any
 LIBRARIES = ("pandas", "scipy", "xarray")
 
 
+def module_of(kind: Any) -> str:
+    """The module of a class or a function; empty where there is something else in the place of its name."""
+    module = kind.__module__
+    return module if isinstance(module, str) else ""
+
+
 def library_of(value: Any) -> str:
     """The library of an object that holds arrays, as of a `pandas.Series` or a sparse matrix; else empty."""
     for kind in type(value).__mro__:
-        library = kind.__module__.partition(".")[0]
+        library = module_of(kind).partition(".")[0]
         if library in LIBRARIES:
             return library
     return ""
@@ -20,7 +26,7 @@ def library_of(value: Any) -> str:
 def is_sparse(value: Any) -> bool:
     """Whether it is a matrix of `scipy.sparse`, of two dimensions."""
     kind = type(value)
-    return kind.__module__.startswith("scipy.sparse.") and hasattr(kind, "tocsr") and value.ndim == 2
+    return module_of(kind).startswith("scipy.sparse.") and hasattr(kind, "tocsr") and value.ndim == 2
 
 
 class _OfPandas(type):

@@ -173,3 +173,55 @@ def test_a_function_that_fills_arrays_is_found_when_it_takes_the_place_of_anothe
     module.scaled = module.filling
     for _ in range(2):
         np.testing.assert_allclose(pb.grad(function)(X), [6.0, 6.0])
+
+
+COMPUTING = """
+class Chosen:
+    how = "scaling"
+
+    def loss(self, x):
+        return getattr(self, f"by_{self.how}")(x).sum()
+
+    def by_scaling(self, x):
+        return scaled(x) if ELSEWHERE else x
+
+
+class Elsewhere:
+    def apart(self, x):
+        return far(x)
+
+
+def far(x):
+    return x
+
+
+ELSEWHERE = Elsewhere()
+KEPT = np.array([1.0, 2.0])
+
+
+def called_by_name(x):
+    products = x * KEPT
+    getattr(helpers, "".join(("fi", "ll")))(KEPT)
+    return products.sum()
+"""
+
+
+def test_names_that_code_computes_are_those_of_what_it_has_at_hand(module: Any) -> None:
+    exec(COMPUTING, vars(module))
+    reached = {one.__name__ for one in Reached((module.Chosen().loss, X)).functions}
+    assert {"by_scaling", "scaled"} <= reached and reached.isdisjoint(("apart", "far"))
+
+
+def test_code_that_is_called_by_a_computed_name_may_write_into_what_was_saved(module: Any) -> None:
+    exec(COMPUTING, vars(module))
+    module.helpers = ModuleType("helpers_of_the_program")
+    module.helpers.fill = lambda array: array.fill(7.0)
+    np.testing.assert_array_equal(pb.grad(module.called_by_name)(X), [1.0, 2.0])
+
+
+def test_a_class_may_have_something_else_in_the_place_of_its_modules_name(module: Any) -> None:
+    meta = type("Meta", (type,), {"__module__": property(lambda self: "proxies")})
+    module.proxy = meta("Proxy", (), {})
+    exec("def proxied(x):\n    return proxy and scaled(x).sum()", vars(module))
+    np.testing.assert_array_equal(pb.grad(module.proxied)(X), [2.0, 2.0])
+    np.testing.assert_array_equal(pb.compile(pb.grad(module.proxied))(X), [2.0, 2.0])
