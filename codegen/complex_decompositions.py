@@ -14,6 +14,8 @@ complex_eigenvectors = ROUTINES["complex_eigenvectors"]
 complex_eigenvectors_of_upper = ROUTINES["complex_eigenvectors_of_upper"]
 complex_eigenvalues = ROUTINES["complex_eigenvalues"]
 complex_eigenvalues_of_upper = ROUTINES["complex_eigenvalues_of_upper"]
+complex_general_eigenvectors = ROUTINES["complex_general_eigenvectors"]
+complex_general_eigenvalues = ROUTINES["complex_general_eigenvalues"]
 complex_singular_vectors = ROUTINES["complex_singular_vectors"]
 complex_singular_vectors_of_wide = ROUTINES["complex_singular_vectors_of_wide"]
 complex_singular_vectors_in_place = ROUTINES["complex_singular_vectors_in_place"]
@@ -169,6 +171,54 @@ def find_real_eigenvalues(matrix: np.ndarray, out: np.ndarray, lower: bool) -> b
     return is_found
 
 
+def eigen_general_of_complex(matrix: np.ndarray, out: np.ndarray) -> bool:
+    """Eigenvectors in the columns of `out[0]`, eigenvalues in the first row of `out[1]`. False where LAPACK's
+    iteration does not converge.
+
+    Args:
+        matrix: shape (n, n, 2).
+        out: shape (3, n, n, 2); the last plane is scratch.
+
+    >>> eigen_general_of_complex(a[i], parts[i])
+    """
+    size = matrix.shape[0]
+    copy_pairs_by_column(matrix, out[2, :, :, :])
+    set_zero(out[0, :, :, :], 0)
+    set_zero(out[1, :, :, :], 0)
+    nothing = 0.0  # but of nan and inf
+    for row in range(size):
+        for column in range(size):
+            nothing += 0.0 * matrix[row, column, 0] + 0.0 * matrix[row, column, 1]
+    is_found = nothing == 0.0
+    if is_found and size > 0:
+        complex_general_eigenvectors(size, out[2, :, :, :], out[1, 0, :, :], out[0, :, :, :])
+        is_found = out[1, 0, 0, 0] == out[1, 0, 0, 0]
+        transpose_pairs(out[0, :, :, :])
+    return is_found
+
+
+def eigenvalues_general_of_complex(matrix: np.ndarray, out: np.ndarray) -> bool:
+    """Eigenvalues in the last row of `out`. False where there are none found.
+
+    Args:
+        matrix: shape (n, n, 2).
+        out: shape (n + 1, n, 2), the first rows to compute in.
+
+    >>> eigenvalues_general_of_complex(a[i], values[i])
+    """
+    size = matrix.shape[0]
+    copy_pairs_by_column(matrix, out)
+    nothing = 0.0  # but of nan and inf
+    for row in range(size):
+        for column in range(size):
+            nothing += 0.0 * matrix[row, column, 0] + 0.0 * matrix[row, column, 1]
+    is_found = nothing == 0.0
+    if is_found and size > 0:
+        complex_general_eigenvalues(size, out, out[size, :, :])
+        is_found = out[size, 0, 0] == out[size, 0, 0]
+    return is_found
+
+
 def copy_into_reals(matrix: np.ndarray, out: np.ndarray) -> None:
     """A matrix into the first rows of real memory with as many columns, column after column."""
     rows = matrix.shape[0]
@@ -316,6 +366,8 @@ FUNCTIONS = (
     eigen_hermitian_of_upper,
     eigenvalues_hermitian,
     eigenvalues_hermitian_of_upper,
+    eigen_general_of_complex,
+    eigenvalues_general_of_complex,
     singular_of_complex,
     singular_of_complex_adjoint,
     singular_numbers_of_complex,

@@ -22,6 +22,8 @@ eigenvectors = ROUTINES["eigenvectors"]
 eigenvectors_of_upper = ROUTINES["eigenvectors_of_upper"]
 eigenvalues = ROUTINES["eigenvalues"]
 eigenvalues_of_upper = ROUTINES["eigenvalues_of_upper"]
+general_eigenvectors = ROUTINES["general_eigenvectors"]
+general_eigenvalues = ROUTINES["general_eigenvalues"]
 singular_vectors = ROUTINES["singular_vectors"]
 singular_vectors_of_wide = ROUTINES["singular_vectors_of_wide"]
 singular_vectors_in_place = ROUTINES["singular_vectors_in_place"]
@@ -188,6 +190,67 @@ def find_eigenvalues(matrix: np.ndarray, out: np.ndarray, lower: bool) -> bool:
             eigenvalues(size, out[:size], out[size, :])
         else:
             eigenvalues_of_upper(size, out[:size], out[size, :])
+        is_found = out[size, 0] == out[size, 0]
+    return is_found
+
+
+def eigen_general(matrix: np.ndarray, out: np.ndarray) -> bool:
+    """The real parts of eigenvectors in the columns of `out[0]`, of eigenvalues in the first row of `out[1]`,
+    the imaginary parts in `out[3]` and `out[4]`. False where LAPACK's iteration does not converge.
+
+    Args:
+        matrix: shape (n, n).
+        out: shape (6, n, n); the other planes are scratch.
+
+    >>> eigen_general(a[i], parts[i])
+    """
+    size = matrix.shape[0]
+    nothing = 0.0  # but of nan and inf
+    for row in range(size):
+        for column in range(size):
+            out[2, column, row] = matrix[row, column]
+            out[5, column, row] = 0.0
+            nothing += 0.0 * matrix[row, column]
+    clear_rows(out[1, :, :], 0)
+    clear_rows(out[4, :, :], 0)
+    is_found = nothing == 0.0
+    if is_found and size > 0:
+        general_eigenvectors(size, out[2, :, :], out[1, 0, :], out[4, 0, :], out[0, :, :])
+        is_found = out[1, 0, 0] == out[1, 0, 0]
+        transpose(out[0, :, :])
+        for row in range(size):
+            for column in range(size):  # of a conjugate pair: two columns are the parts of a vector
+                if out[4, 0, column] > 0.0:
+                    imaginary = 1.0 * out[0, row, column + 1]
+                    out[3, row, column] = imaginary
+                    out[3, row, column + 1] = -imaginary
+                    out[0, row, column + 1] = out[0, row, column]
+                elif out[4, 0, column] == 0.0:
+                    out[3, row, column] = 0.0
+    else:
+        clear_rows(out[0, :, :], 0)
+        clear_rows(out[3, :, :], 0)
+    return is_found
+
+
+def eigenvalues_general(matrix: np.ndarray, out: np.ndarray) -> bool:
+    """The parts of eigenvalues in the last two rows of `out`. False where there are none found.
+
+    Args:
+        matrix: shape (n, n).
+        out: shape (n + 2, n), the first rows to compute in.
+
+    >>> eigenvalues_general(a[i], values[i])
+    """
+    size = matrix.shape[0]
+    nothing = 0.0  # but of nan and inf
+    for row in range(size):
+        for column in range(size):
+            out[column, row] = matrix[row, column]
+            nothing += 0.0 * matrix[row, column]
+    is_found = nothing == 0.0
+    if is_found and size > 0:
+        general_eigenvalues(size, out[:size], out[size, :], out[size + 1, :])
         is_found = out[size, 0] == out[size, 0]
     return is_found
 
@@ -635,6 +698,8 @@ FUNCTIONS = (
     eigen_symmetric_of_upper,
     eigenvalues_symmetric,
     eigenvalues_symmetric_of_upper,
+    eigen_general,
+    eigenvalues_general,
     singular,
     singular_of_adjoint,
     singular_numbers,

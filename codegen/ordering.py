@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from .sorting import order, sort
+from .sorting import order, pack, sort
 
 LONG, NEAR = 4096, 128
 """In rows longer than this so many places behind the last one are searched first: what is looked for may be
 in order."""
 AT_ONCE = 256
 """Neighbours in order that are compared without a branch before equal ones are looked for."""
+
+MOVES = 4
+"""Steps for each number that are taken to put numbers with the same first bits in order."""
 
 
 def sort_integers(keys: np.ndarray, out: np.ndarray) -> None:
@@ -95,6 +98,45 @@ def sort_positions(keys: np.ndarray, out: np.ndarray) -> None:
     sort(out[begin:])
 
 
+def sort_float_positions(keys: np.ndarray, out: np.ndarray) -> None:
+    """`sort_positions` of floats, by one sort of integers: the first bits of a number, then its place.
+
+    Numbers with the same first bits are put in order afterwards; if these are many, all begins anew.
+
+    >>> sort_float_positions(x[i], order[i])
+    """
+    count = keys.shape[0]
+    pack(keys, out)
+    sort(out)
+    places = 1
+    while places < count:
+        places += places
+    left = MOVES * count
+    for start in range(1, count, AT_ONCE):
+        stop = min(start + AT_ONCE, count)
+        near = 0
+        for place in range(start, stop):
+            bits = out[place] ^ out[place - 1]
+            near += 1 if bits >= 0 and bits < places else 0
+        if near > 0:
+            for place in range(start, stop):
+                moved = 1 * out[place]
+                one = keys[moved & (places - 1)]
+                to = place
+                bits = moved ^ out[to - 1]
+                while bits >= 0 and bits < places and keys[out[to - 1] & (places - 1)] > one and left > 0:
+                    out[to] = out[to - 1]
+                    to -= 1
+                    left -= 1
+                    bits = moved ^ out[to - 1] if to > 0 else -1
+                out[to] = moved
+    if left > 0:
+        for place in range(count):
+            out[place] = out[place] & (places - 1)
+    else:
+        sort_positions(keys, out)
+
+
 def search_left(ordered: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> None:
     """How many elements of a row in order are less than each one that is wanted; nan is the largest.
 
@@ -152,5 +194,13 @@ def search_right(ordered: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> No
         out[place] = first if one == one else ordered.shape[0]
 
 
-FUNCTIONS = (sort_integers, sort_floats, order_positions, sort_positions, search_left, search_right)
+FUNCTIONS = (
+    sort_integers,
+    sort_floats,
+    order_positions,
+    sort_positions,
+    sort_float_positions,
+    search_left,
+    search_right,
+)
 """Those that generated code calls."""

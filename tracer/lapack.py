@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.machinery import PathFinder
@@ -27,6 +28,7 @@ LETTERS = {"float32": "sc", "float64": "dz"}
 """By dtype those of real numbers, and of complex ones whose parts they are."""
 EXTENTS = ("m", "n")
 OF_COMPLEX = ("rwork", "lrwork")
+OF_REAL = ("wi",)
 WORKSPACE = ("work", "lwork", "iwork", "liwork", *OF_COMPLEX)
 CHECKED = "w"
 SMALL = 6
@@ -37,7 +39,7 @@ INTEGERS = 8
 """For each column so many integers of workspace are enough."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Routine:
     """A function of LAPACK with some of its letters.
 
@@ -50,11 +52,13 @@ class Routine:
     function: str
     text: str
     is_complex: bool = False
-    """Whether matrices are of complex numbers, in generated code pairs of real ones. Values are real."""
+    """Whether matrices are of complex numbers, in generated code pairs of real ones. Values are real, but for
+    those of general matrices, which real ones have in two arrays."""
 
     @cached_property
     def tokens(self) -> list[str]:
-        return [one for one in self.text.split() if self.is_complex or one not in OF_COMPLEX]
+        left_out = OF_REAL if self.is_complex else OF_COMPLEX
+        return [one for one in self.text.split() if one not in left_out]
 
     @cached_property
     def parameters(self) -> list[str]:
@@ -69,23 +73,39 @@ class Routine:
         """What LAPACK calls it, for the dtype of real numbers."""
         return LETTERS[dtype][self.is_complex] + self.function
 
-    def __call__(self, *given: Any) -> None:
-        """Call it for one matrix: integers for extents, arrays whose elements lie side by side."""
-        self.of_each(1, *given)
+    @cached_property
+    def arrays(self) -> list[str]:
+        """Those of the parameters that are no extents, which come first."""
+        return [one for one in self.parameters if one not in EXTENTS]
 
-    def of_each(self, count: int, *given: Any) -> None:
+    @cached_property
+    def rank(self) -> int:
+        return len(self.parameters) - len(self.arrays)
+
+    @cached_property
+    def place_of_checked(self) -> int:
+        return self.arrays.index(CHECKED)
+
+    def __call__(self, *given: Any) -> bool:
+        """Call it for one matrix: integers for extents, arrays whose elements lie side by side.
+
+        Whether it has found what it looks for; where it has not, the first number of w is nan as well.
+        """
+        return self.of_each(1, *given)
+
+    def of_each(self, count: int, *given: Any) -> bool:
         """Call it for so many matrices: each array holds one after the other."""
-        extents = tuple([one for one in given if type(one) is int])
-        arrays = dict([pair for pair in zip(self.parameters, given) if type(pair[1]) is not int])
-        _prepared(self, arrays[CHECKED].itemsize, arrays[CHECKED].dtype.kind, extents)(count, arrays)
+        arrays = given[self.rank :]
+        checked = arrays[self.place_of_checked]
+        return _prepared(self, checked.dtype, given[: self.rank])(count, arrays, checked)
 
 
 class _Prepared:
     """A routine for matrices of one dtype and size: what is the same in all its calls."""
 
-    def __init__(self, routine: Routine, itemsize: int, kind: str, extents: tuple[int, ...]) -> None:
-        tokens, dtype = routine.tokens, real_dtype(np.dtype(f"{kind}{itemsize}")).name
-        self.function = _callable(routine.symbol(dtype), len(tokens))
+    def __init__(self, routine: Routine, dtype: np.dtype, extents: tuple[int, ...]) -> None:
+        tokens, real = routine.tokens, real_dtype(dtype).name
+        self.function = _callable(routine.symbol(real), len(tokens))
         names = [one for one in routine.parameters if one in EXTENTS]
         numbers = {
             **dict(zip(names, extents)), "lwork": -1, "liwork": -1, "lrwork": -1, "iwork": 0, "info": 0
@@ -94,7 +114,7 @@ class _Prepared:
         letters = {one: ctypes.c_char(one.encode()) for one in tokens if one.isupper()}
         self.kept = integers | letters
         self.fixed = {name: ctypes.addressof(one) for name, one in self.kept.items()}
-        asked = {name: np.zeros(2, dtype) for name in tokens if name not in self.fixed}
+        asked = {name: np.zeros(2, real) for name in tokens if name not in self.fixed}
         places = self.fixed | {name: one.ctypes.data for name, one in asked.items()}
         if "lwork" in tokens:
             self.function(*[places[one] for one in tokens])  # which says how much workspace it needs
@@ -105,23 +125,42 @@ class _Prepared:
         self.places = {"work": 0, "rwork": sizes[0], "iwork": sum(sizes)}
         self.room = sum(sizes) + 4 * integers["liwork"].value
         self.tokens = tokens
+        self.positions = [[at for at, token in enumerate(tokens) if token == one] for one in routine.arrays]
+        """Where the address of each array stands."""
+        self.free: list[tuple[list[int], Any, np.ndarray]] = []
+        """Workspaces that are not in use, of which small ones are kept."""
 
-    def __call__(self, count: int, arrays: dict[str, np.ndarray]) -> None:
-        """For each of so many matrices in arrays; of failure tells nan."""
-        info, room = ctypes.c_int(), np.empty(self.room, np.uint8)
-        places, begin = self.fixed.copy(), _address(room)
-        for name, one in arrays.items():
-            places[name] = _address(one)
-        for name, place in self.places.items():
-            places[name] = begin + place
-        places["info"] = ctypes.addressof(info)
-        steps = [(name, one.nbytes // count) for name, one in arrays.items()] if count > 1 else []
+    def __call__(self, count: int, arrays: Sequence[np.ndarray], checked: np.ndarray) -> bool:
+        """For each of so many matrices in arrays; whether there is a result of all."""
+        try:
+            given, info, _ = room = self.free.pop()
+        except IndexError:
+            given, info, _ = room = self.with_workspace()
+        for positions, one in zip(self.positions, arrays):
+            address = _address(one)
+            for position in positions:
+                given[position] = address
+        is_found = True
         for place in range(count):
-            self.function(*[places[one] for one in self.tokens])
-            if info.value != 0:
-                arrays[CHECKED].reshape(count, -1)[place, 0] = math.nan
-            for name, step in steps:
-                places[name] += step
+            if place:
+                for positions, one in zip(self.positions, arrays):
+                    for position in positions:
+                        given[position] += one.nbytes // count
+            self.function(*given)
+            if info.value:
+                is_found = False
+                checked.reshape(count, -1)[place, 0] = math.nan
+        if self.room <= KEPT:
+            self.free.append(room)
+        return is_found
+
+    def with_workspace(self) -> tuple[list[int], Any, np.ndarray]:
+        """The arguments of a call but for arrays, its answer, and the memory for work."""
+        info, room = ctypes.c_int(), np.empty(self.room, np.uint8)
+        begin = _address(room) if self.room else 0
+        places = self.fixed | {name: begin + place for name, place in self.places.items()}
+        places["info"] = ctypes.addressof(info)
+        return [places.get(one, 0) for one in self.tokens], info, room
 
 
 def _address(array: Any) -> int:
@@ -129,6 +168,8 @@ def _address(array: Any) -> int:
 
 
 _prepared = functools.lru_cache(maxsize=1024)(_Prepared)
+KEPT = 2**16
+"""Bytes up to which a workspace is kept for the next call: what large matrices need takes no time to get."""
 ELEMENT = 16
 """Bytes that are enough for a number of any dtype."""
 
@@ -166,6 +207,8 @@ ROUTINES = {
             "singular_vectors_in_place", "gesdd", "gesdd", "O m n a m w a m v n work lwork rwork iwork info"
         ),
         _of_both("singular_values", "gesdd", "gesdd", "N m n a m w a m a n work lwork rwork iwork info"),
+        _of_both("general_eigenvectors", "geev", "geev", "N V n a n w wi a n v n work lwork rwork info"),
+        _of_both("general_eigenvalues", "geev", "geev", "N N n a n w wi a n a n work lwork rwork info"),
         _of_both("reflections", "gelqf", "gelqf", "n m a n w work lwork info"),
         _of_both("orthonormal_rows", "orglq", "unglq", "n m n a n w work lwork info"),
         _of_both("triangular_factor", "potrf", "potrf", "U n a n info"),

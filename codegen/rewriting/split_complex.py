@@ -29,6 +29,7 @@ from pullback.tracer.ops.control import (
     variables_of,
 )
 from pullback.tracer.ops.creation import iota
+from pullback.tracer.ops.decompositions import eig_of_real, eigvals_of_real
 from pullback.tracer.ops.linalg import symmetric
 from pullback.tracer.ops.reduction import amax, sum_
 from pullback.tracer.origin import located_at
@@ -381,6 +382,21 @@ def _called(node: Node, *operands: Value) -> Value:
     return parts_of_pairs(found) if node.dtype.kind == "c" else found
 
 
+def _eigenvectors(node: Node, a: Value) -> Value:
+    if isinstance(a, Pair):
+        return _called(node, a)
+    parts = eig_of_real(a)
+    return Pair(*(m.between(parts, -3, start, start + 3) for start in (0, 3)))
+
+
+def _eigenvalues(node: Node, a: Value) -> Value:
+    """In the last row."""
+    if isinstance(a, Pair):
+        return _called(node, a)
+    parts, rows = eigvals_of_real(a), node.shape[-2]
+    return Pair(*(m.between(parts, -2, start, start + rows) for start in (0, 1)))
+
+
 def _contracted(node: Node, a: Value, b: Value) -> Pair:
     subscripts, a, b = node.attributes["subscripts"], _pair(a), _pair(b)
     found = product_by_call(subscripts, a, b)
@@ -538,7 +554,7 @@ RULES: dict[str, Rule] = {
     "symmetric": lambda node, a: Pair(
         *(None if part is None else symmetric(part, sign=sign) for part, sign in zip(_pair(a), (1.0, -1.0)))
     ),
-    "contract": _contracted, "solve": _of(solution_by_calls),
+    "eig": _eigenvectors, "eigvals": _eigenvalues, "contract": _contracted, "solve": _of(solution_by_calls),
     "triangular_solve": lambda node, a, b: triangular_solution_by_call(
         _pair(a), _pair(b), **node.attributes
     ),

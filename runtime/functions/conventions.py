@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from .common import (
 )  # fmt: skip
 from .movement import reshape_to
 
+F = TypeVar("F", bound=Callable[..., Any])
 Function = Callable[..., Tensor]
 Convention = Callable[[Operator], Function]
 
@@ -175,7 +176,7 @@ def reduced_directly(operator: Operator) -> Function:
     return function
 
 
-def with_short_way(function: Function, short: Function) -> Function:
+def with_short_way(function: F, short: Callable[..., Any]) -> F:
     """The function, whose wrappers ask `short` first where no option is given.
 
     That takes any arguments, and says NotImplemented of what it is not for.

@@ -6,7 +6,8 @@ eigenvalues or singular values, as of nan, LinearAlgebraError is raised.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,9 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ...tracer.ops import movement as m
 from ...tracer.spec import complex_dtype
+from ...tracer.trace import itself
 from ..tape.apply import apply, wrap
+from ..tape.direct import unrecorded
 from ..values.modes import is_recording
 from ..values.tensor import Tensor
 from .common import (
@@ -32,6 +35,7 @@ from .common import (
 )
 from .complex_numbers import real as real_part
 from .contraction import matmul
+from .conventions import with_short_way
 from .declared import sum as sum_of
 from .joining import cat
 from .linalg import square
@@ -112,6 +116,55 @@ def _needs_vectors(a: Tensor) -> bool:
     return is_differentiated or not least or (least <= SMALL and not a.is_complex())
 
 
+# --- short ways: arrays of LAPACK's as they are -----------------------------------------------------------
+
+
+def _in_order(parts: Iterable[np.ndarray]) -> list[np.ndarray]:
+    """Arrays in C's order of memory, whose memory is their own."""
+    return [one if one.base is None and one.flags.c_contiguous else one.copy() for one in parts]
+
+
+def _eigh_arrays(a: np.ndarray, UPLO: str = "L") -> list[np.ndarray]:
+    return _in_order(d.eigenvalues_and_vectors(a, IS_LOWER[UPLO]))
+
+
+def _eigvalsh_array(a: np.ndarray, UPLO: str = "L") -> list[np.ndarray]:
+    return [d.symmetric_eigenvalues(a, IS_LOWER[UPLO])]
+
+
+def _svd_arrays(a: np.ndarray, full_matrices: bool = True) -> list[np.ndarray]:
+    """Of a square matrix, or without the columns that complete a basis."""
+    rows, columns = a.shape[-2:]
+    if full_matrices and rows != columns:
+        raise NotImplementedError
+    if rows >= columns:
+        left, values, right = d.singular_values_and_vectors(a, False)
+        return _in_order((left, values, right.conj().swapaxes(-1, -2)))
+    left, values, right = d.singular_values_and_vectors(a.conj().swapaxes(-1, -2), True)
+    return _in_order((right, values, left.conj().swapaxes(-1, -2)))
+
+
+def _svdvals_array(a: np.ndarray) -> list[np.ndarray]:
+    return [d.singular_values(a if a.shape[-2] >= a.shape[-1] else a.swapaxes(-1, -2))]
+
+
+def _qr_arrays(a: np.ndarray, mode: str = "reduced") -> list[np.ndarray]:
+    """Of a matrix with no more columns than rows."""
+    if a.shape[-2] < a.shape[-1] or (mode != "reduced" and (mode != "complete" or a.shape[-2] > a.shape[-1])):
+        raise NotImplementedError
+    return _in_order(d.orthonormal_and_triangular(a))
+
+
+IS_LOWER = {"L": True, "U": False}
+_COMPUTED: dict[str, Callable[..., list[np.ndarray]]] = {
+    "eigh": _eigh_arrays, "eigvalsh": _eigvalsh_array, "svd": _svd_arrays, "svdvals": _svdvals_array,
+    "qr": _qr_arrays, "eig": lambda a: _in_order(d.general_values_and_vectors(a)),
+    "eigvals": lambda a: [d.general_values(a)],
+}  # fmt: skip
+SHORT_WAYS = {name: functools.partial(unrecorded, compute) for name, compute in _COMPUTED.items()}
+"""By function what makes its short way of what gathers its results: PyTorch's named tuples, or NumPy's."""
+
+
 # --- eigenvalues --------------------------------------------------------------------------------------------
 
 
@@ -143,6 +196,9 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     return Eigh(real_part(_row(planes, 1, name)), _plane(planes, 0, a.shape[-1], name))
 
 
+with_short_way(eigh, SHORT_WAYS["eigh"](Eigh))
+
+
 @matrix_named_either_way
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues of a symmetric matrix, in ascending order; see `eigh`.
@@ -155,6 +211,9 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     if UPLO.upper() not in ("L", "U") or _needs_vectors(a):
         return eigh(A, UPLO).eigenvalues
     return _last_row(apply(d.eigvalsh, a, lower=UPLO.upper() == "L"))
+
+
+with_short_way(eigvalsh, SHORT_WAYS["eigvalsh"](itself))
 
 
 class Eig(NamedTuple):
@@ -186,6 +245,9 @@ def eig(A: Tensor) -> Eig:
     return Eig(_row(planes, 1, name), _plane(planes, 0, a.shape[-1], name))
 
 
+with_short_way(eig, SHORT_WAYS["eig"](Eig))
+
+
 @matrix_named_either_way
 def eigvals(A: Tensor) -> Tensor:
     """Eigenvalues of a square matrix; see `eig`.
@@ -194,7 +256,13 @@ def eigvals(A: Tensor) -> Tensor:
         >>> eigvals(tensor([[0.0, 1.0], [-1.0, 0.0]])).imag.abs()
         tensor([1., 1.])
     """
-    return eig(A).eigenvalues
+    a = square(A, "eigvals")
+    if not a.shape[-1] or (a.requires_grad and is_recording()):
+        return eig(A).eigenvalues
+    return _last_row(apply(d.eigvals, a))
+
+
+with_short_way(eigvals, SHORT_WAYS["eigvals"](itself))
 
 
 # --- singular values ----------------------------------------------------------------------------------------
@@ -220,6 +288,9 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
         return _svd_of_tall(a, full_matrices)
     left, values, right = _svd_of_tall(adjoint(a), full_matrices, True)
     return Svd(adjoint(right), values, adjoint(left))
+
+
+with_short_way(linalg_svd, SHORT_WAYS["svd"](Svd))
 
 
 def _svd_of_tall(a: Tensor, full_matrices: bool, of_adjoint: bool = False) -> Svd:
@@ -255,6 +326,9 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     if _needs_vectors(a):
         return linalg_svd(A, False).S
     return _last_row(apply(d.svdvals, transpose(a, -2, -1) if a.shape[-2] < a.shape[-1] else a))
+
+
+with_short_way(svdvals, SHORT_WAYS["svdvals"](itself))
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SvdOld:
@@ -321,6 +395,9 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Qr:
         q = apply(d.whole_basis, apply(e.stop_gradient, a), by="qr")
         r = cat([r, filled((*a.shape[:-2], rows - columns, columns), 0, array_dtype(a))], -2)
     return Qr(filled((0,), 0, array_dtype(a)) if mode == "r" else q, r)
+
+
+with_short_way(linalg_qr, SHORT_WAYS["qr"](Qr))
 
 
 def qr(input: Tensor, some: bool = True) -> Qr:

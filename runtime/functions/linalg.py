@@ -13,9 +13,9 @@ from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ...tracer.ops.movement import reshape
-from ...tracer.trace import innermost
+from ...tracer.trace import innermost, itself
 from ..tape.apply import apart_from, apply
-from ..tape.direct import direct
+from ..tape.direct import direct, unrecorded
 from ..values.tensor import Tensor
 from .common import array_dtype, as_dtype, common_dtype, fail, floating, matrix_named_either_way
 from .contraction import matmul
@@ -121,6 +121,10 @@ def inverse(input: Tensor) -> Tensor:
     return apply(la.solve, a, apply(la.unit_like, a._detached()), grad_name="LinalgInvExBackward0")
 
 
+inverse_directly = unrecorded(lambda a: (np.linalg.inv(a),), itself)
+with_short_way(inverse, inverse_directly)
+
+
 @matrix_named_either_way
 def det(input: Tensor) -> Tensor:
     """The determinant. Its derivative is computed through the inverse, so the matrix must have one.
@@ -130,6 +134,10 @@ def det(input: Tensor) -> Tensor:
         tensor(8.)
     """
     return apply(la.det, square(input, "det"))
+
+
+det_directly = direct(la.det)
+with_short_way(det, det_directly)
 
 
 @matrix_named_either_way
@@ -142,6 +150,9 @@ def slogdet(input: Tensor) -> SignAndLog:
     """
     a = square(input, "slogdet")
     return SignAndLog(apply(la.sign_of_det, a), apply(la.logabsdet, a))
+
+
+with_short_way(slogdet, unrecorded(np.linalg.slogdet, SignAndLog))
 
 
 def logdet(input: Tensor) -> Tensor:
@@ -175,6 +186,16 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     a = square(input, "cholesky")
     factor = apply(la.cholesky, adjoint(a) if upper else a)
     return adjoint(factor) if upper else factor
+
+
+_factor = direct(la.cholesky)
+
+
+def cholesky_directly(input: Any = None, upper: bool = False) -> Any:
+    return NotImplemented if upper else _factor(input)
+
+
+with_short_way(cholesky, cholesky_directly)
 
 
 def symmetric(a: Tensor, lower: bool = True) -> Tensor:

@@ -13,7 +13,7 @@ from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import reduction as r
-from ...tracer.ops.ordering import sorted_values
+from ...tracer.ops.ordering import sorted_positions, sorted_values
 from ...tracer.spec import INT64
 from ...tracer.trace import is_tracing
 from ..tape.apply import apply, unwrap, wrap
@@ -56,7 +56,8 @@ def ordered_positions(x: Tensor, dim: int, descending: bool = False, stable: boo
         return flip(apply(e.subtract, x._value.shape[dim] - 1, backwards), (dim,))
     values = unwrap(x)
     if isinstance(values, np.ndarray):
-        return wrap(np.argsort(values, axis=dim, kind="stable" if stable else None))
+        order = sorted_positions.evaluate(values.swapaxes(dim, -1), stable=stable)
+        return wrap(np.ascontiguousarray(order.swapaxes(dim, -1)))
     return movedim(sorting_positions(movedim(x, dim, -1), stable), -1, dim)
 
 

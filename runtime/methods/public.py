@@ -28,16 +28,18 @@ def of_any_kind(function: F) -> F:
     if hasattr(function, "around"):
         return functools.wraps(function)(function.around(of_any_kind))  # type: ignore[return-value]
     short = getattr(function, "short", unsupported)
+    takes_options = getattr(short, "takes_options", False)
 
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        if not options:
-            if (result := short(*arguments)) is not NotImplemented:
-                return result
-        elif "out" in options:
+        if "out" in options:
             out = options.pop("out")
             result = call(*arguments, **options)
             return result if out is None else written(out, result, function.__name__)
+        if not options or takes_options:
+            result = short(*arguments, **options)
+            if result is not NotImplemented:
+                return result
         if arguments and type(arguments[0]) is TorchTensor:
             result = function(*arguments, **options)
             if type(result) is TorchTensor:

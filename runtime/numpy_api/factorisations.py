@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import ArgumentError, UnsupportedError
 from ...tracer.spec import real_dtype
+from ...tracer.trace import itself
 from ..functions import PUBLIC, decompositions, least_squares, statistics
 from ..functions.common import array_dtype, fail, filled
 from ..functions.linalg import inverse, symmetric
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .functions import implements
+from .protocols import DIRECT_FUNCTIONS
 from .values import averaged, floats
 
 EigResult = type(np.linalg.eig(np.eye(1)))
@@ -51,8 +54,9 @@ def eig(a: Any) -> Any:
 
 @implements(np.linalg.eigvals)
 def eigenvalues(a: Any) -> Tensor:
-    found: Tensor = eig(a)[0]
-    return found
+    values = decompositions.eigvals(averaged(a))
+    is_real = not tensor_of(a).is_complex() and not bool(values._detached().imag.any())
+    return values.real if is_real else values
 
 
 implements(np.linalg.svdvals)(lambda x, /: decompositions.svdvals(averaged(x)))
@@ -123,3 +127,12 @@ def cond(x: Any, p: Any = None) -> Tensor:
 
 
 implements(np.i0)(lambda x: PUBLIC["i0"](averaged(tensor_of(x))))
+
+
+GATHERED: dict[Any, Callable[..., Any]] = {
+    np.linalg.eigh: EighResult, np.linalg.eigvalsh: itself, np.linalg.svd: SVDResult,
+    np.linalg.svdvals: itself, np.linalg.qr: QRResult,
+}  # fmt: skip
+DIRECT_FUNCTIONS |= {
+    function: decompositions.SHORT_WAYS[function.__name__](gather) for function, gather in GATHERED.items()
+}

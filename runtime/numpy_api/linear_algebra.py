@@ -10,7 +10,7 @@ from ..functions import linalg, parts, statistics
 from ..values.tensor import Tensor
 from ..values.value_kinds import as_number
 from .functions import FUNCTIONS, implements
-from .protocols import OF_OTHERS
+from .protocols import DIRECT_FUNCTIONS, OF_OTHERS
 from .values import averaged, axes_of, floats, require_vector
 
 
@@ -74,3 +74,6 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
         x = FUNCTIONS[np.transpose](x, (*rest, *axes))
     shape = tuple(x.shape[y.ndim :])
     return linalg.solved(x.reshape((y.numel(), -1)), y.reshape(-1), True).reshape(shape)
+
+
+DIRECT_FUNCTIONS |= {np.linalg.inv: linalg.inverse_directly, np.linalg.det: linalg.det_directly}

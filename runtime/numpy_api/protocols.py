@@ -168,6 +168,11 @@ def fresh(result: Any, given: Iterable[Any]) -> Any:
     return result
 
 
+def takes_options(short: Callable[..., Any]) -> bool:
+    """Whether a short way takes other options than those of axes, by their names."""
+    return getattr(short, "takes_options", False)
+
+
 def without_lists(operands: Iterable[Any]) -> list[Any]:
     """The operands of a ufunc that decide the kind of its result: of a list NumPy makes an array first."""
     return [one for one in operands if not isinstance(one, list | tuple)]
@@ -361,7 +366,7 @@ def array_function(
         return function(*plain[0], **plain[1])
     short = DIRECT_FUNCTIONS.get(function)
     is_short = len(arguments) <= 2 or function is np.where
-    if short is not None and is_short and keywords.keys() <= AXIS_OPTIONS:
+    if short is not None and is_short and (keywords.keys() <= AXIS_OPTIONS or takes_options(short)):
         result = short(*arguments, **keywords)
         if result is not NotImplemented:
             return result

@@ -36,9 +36,10 @@ from ..values.value_kinds import Auxiliary, as_kind, kind_of_result, kind_of_val
 from .local import is_local, local, node_of
 
 ndarray = np.ndarray
-COMPUTING = frozenset(
-    ("elementwise", "complex", "reduction", "scan", "contraction", "composite", "linalg", "custom", "eager")
-)
+COMPUTING = frozenset((
+    "elementwise", "complex", "reduction", "scan", "contraction", "composite", "linalg", "decomposition",
+    "custom", "eager",
+))  # fmt: skip
 """Families in which NumPy may warn of overflow, division by zero and the like; PyTorch does not."""
 
 

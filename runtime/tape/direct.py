@@ -1,8 +1,9 @@
 """The short way of an operator of elements: evaluated, wrapped and recorded in one frame.
 
-It is for floating arrays of one dtype, and numbers beside them, outside of traces: eager code. Each operator
-has one function for it, which follows from the declaration. All else takes the way through promotion and
-`apply`, to the same result: the function calls the `general` one, or says NotImplemented.
+It is for floating and complex arrays of one dtype, and numbers beside floating ones, outside of traces: eager
+code. Each operator has one function for it, which follows from the declaration. All else takes the way
+through promotion and `apply`, to the same result: the function calls the `general` one, or says
+NotImplemented. Decompositions, which have several results, have a short way where nothing is recorded.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import numpy as np
 
 from ...tracer.operator import Operator
 from ...tracer.quiet import Quiet
+from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import innermost
 from ..values.modes import is_recording
 from ..values.nodes import OperatorNode, Plan, observers, specs_of
 from ..values.saved import saved_values
-from ..values.tensor import Tensor, TorchTensor
+from ..values.tensor import Tensor, TorchTensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor
 
 ndarray = np.ndarray
@@ -84,8 +86,12 @@ def direct(
     return function
 
 
+def _kinds_of(operator: Operator) -> str:
+    return CONTINUOUS if operator.of_complex else "f"
+
+
 def _of_one(operator: Operator, general: Function, plans: _Plans) -> Function:
-    evaluate, has_rule = operator.evaluate, operator.rule_for(0) is not None
+    evaluate, has_rule, kinds = operator.evaluate, operator.rule_for(0) is not None, _kinds_of(operator)
     takes_attributes = general is unsupported
 
     def function(input: Any, **attributes: Any) -> Any:
@@ -96,7 +102,7 @@ def _of_one(operator: Operator, general: Function, plans: _Plans) -> Function:
         if view is not None and view.seen != input._cell[0]:
             input.refresh()
         value = input._value
-        if type(value) is not ndarray or value.dtype.kind != "f":
+        if type(value) is not ndarray or value.dtype.kind not in kinds:
             return general(input, **attributes)
         try:
             result = _quiet.run(evaluate, value, **attributes)
@@ -139,7 +145,7 @@ def _of_one(operator: Operator, general: Function, plans: _Plans) -> Function:
 
 
 def _of_two(operator: Operator, general: Function, plans: _Plans) -> Function:
-    evaluate, takes_attributes = operator.evaluate, general is unsupported
+    evaluate, kinds, takes_attributes = operator.evaluate, _kinds_of(operator), general is unsupported
     with_rule = sum(1 << position for position in range(2) if operator.rule_for(position))
 
     def function(input: Any, other: Any, **attributes: Any) -> Any:
@@ -165,7 +171,7 @@ def _of_two(operator: Operator, general: Function, plans: _Plans) -> Function:
         if first and second:
             if type(a) is not ndarray or type(b) is not ndarray:
                 return general(input, other, **attributes)
-            is_float = a.dtype.kind == "f" and (a.dtype is b.dtype or a.dtype == b.dtype)
+            is_float = a.dtype.kind in kinds and (a.dtype is b.dtype or a.dtype == b.dtype)
         elif first:
             b, is_float = _beside(a, b)
         else:
@@ -216,6 +222,44 @@ def _of_two(operator: Operator, general: Function, plans: _Plans) -> Function:
         return tensor
 
     return function
+
+
+def unrecorded(compute: Function, gather: Function) -> Function:
+    """The short way of a function of matrices where nobody asks for its gradient, outside of traces.
+
+    Args:
+        compute: of an ndarray of floating or complex numbers, of two rows and columns at least, and options:
+            the arrays that are the results, whose memory nobody else holds. What it refuses, by any error, is
+            the general way's.
+        gather: of a tensor for each the result.
+    """
+
+    def function(input: Any = None, *arguments: Any, **options: Any) -> Any:
+        kind = _KINDS.get(type(input))
+        if kind is None or innermost() is not None or (input._requires_grad and is_recording()):
+            return NotImplemented
+        view = input._view
+        if view is not None and view.seen != input._cell[0]:
+            input.refresh()
+        value = input._value
+        is_table = value.ndim > 1 and value.size and min(value.shape[-2:]) > 1
+        if not is_table or value.dtype.kind not in CONTINUOUS:
+            return NotImplemented
+        try:
+            found = _quiet.run(compute, value, *arguments, **options)
+        except Exception:  # which the general way explains
+            return NotImplemented
+        return gather(*[_standing_for(one, kind) for one in found])
+
+    function.takes_options = True  # type: ignore[attr-defined]
+    return function
+
+
+def _standing_for(result: Any, kind: type[Tensor]) -> Tensor:
+    """A tensor for an array, or for a number of NumPy's that a function gives of one matrix."""
+    if type(result) is not ndarray:
+        result = np.asarray(result)
+    return make(result, NumpyScalar if kind is NumpyTensor and not result.ndim else kind)
 
 
 def _beside(array: Any, other: Any) -> tuple[Any, bool]:

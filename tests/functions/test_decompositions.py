@@ -113,7 +113,8 @@ def test_compiled_they_are_as_eager(name: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9 * max(1.0, np.abs(other).max()))
 
 
-SQUARE = ("eigh", "eigvalsh", "exponentials")
+SQUARE = ("eigh", "eigvalsh", "exponentials", "eig", "eigvals", "eig_of_real", "eigvals_of_real")
+OF_REAL = [name for name in OPERATORS_HERE if OPERATORS[name].call.functions]
 OPTIONS: dict[str, dict[str, bool]] = {
     "eigh": {"lower": True}, "eigvalsh": {"lower": True}, "svd": {"adjoint": False}
 }  # fmt: skip
@@ -123,7 +124,7 @@ SHAPES = [*((n, n) for n in SIZES), *((n + 2, n) for n in SIZES[1:]), (2, 9, 9),
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", OPERATORS_HERE)
+@pytest.mark.parametrize("name", OF_REAL)
 def test_functions_of_generated_code_compute_what_eager_code_does(
     name: str, shape: tuple[int, ...], dtype: str
 ) -> None:
@@ -172,6 +173,10 @@ COMPLEX: dict[str, Function] = {
     "wide svd": lambda a: tuple(pb.linalg.svd(a.mH, full_matrices=False)),
     "svdvals": lambda a: pb.linalg.svdvals(a),
     "qr": lambda a: tuple(pb.linalg.qr(a)),
+    "eig": lambda a: tuple(pb.linalg.eig(a.mH @ a.flip(-2))),
+    "eigvals": lambda a: pb.linalg.eigvals(a.mH @ a.flip(-2)),
+    "real eig": lambda a: tuple(pb.linalg.eig(a.real.mT @ a.imag)),
+    "real eigvals": lambda a: pb.linalg.eigvals(a.real.mT @ a.imag),
 }
 
 
@@ -189,6 +194,50 @@ def test_complex_matrices_are_compiled_as_they_are_decomposed(name: str, dtype: 
             assert one.dtype == other.dtype
             np.testing.assert_allclose(one, other, atol=1e-10 if dtype == "complex128" else 1e-3)
     assert "ComplexCall" not in compiled.source(a)
+
+
+SHORT: dict[str, Function] = {
+    "eigh": lambda lib, a: lib.eigh(a),
+    "upper eigh": lambda lib, a: lib.eigh(a, "U"),
+    "eigvalsh": lambda lib, a: lib.eigvalsh(a, UPLO="U"),
+    "eig": lambda lib, a: lib.eig(a),
+    "eigvals": lambda lib, a: lib.eigvals(a),
+    "svd": lambda lib, a: lib.svd(a),
+    "tall svd": lambda lib, a: lib.svd(a[..., :3], full_matrices=False),
+    "wide svd": lambda lib, a: lib.svd(a[..., :3, :], full_matrices=False),
+    "wide svdvals": lambda lib, a: lib.svdvals(a[..., :3, :]),
+    "qr": lambda lib, a: lib.qr(a),
+    "complete qr": lambda lib, a: lib.qr(a, "complete"),
+    "inv": lambda lib, a: lib.inv(a),
+    "det": lambda lib, a: lib.det(a),
+    "slogdet": lambda lib, a: lib.slogdet(a),
+    "cholesky": lambda lib, a: lib.cholesky(a @ a.mH),
+    "solve": lambda lib, a: lib.solve(a, a[..., :2]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "complex64"])
+@pytest.mark.parametrize("name", SHORT)
+def test_what_is_not_recorded_is_computed_as_what_is(name: str, dtype: str) -> None:
+    """Bit for bit, signs included, with the same dtypes, and memory of its own; of NumPy's names too."""
+    function = SHORT[name]
+    for shape in [(5, 5), (2, 4, 4)]:
+        a = matrices(*shape) + (1j * matrices(*shape, seed=1) if dtype.startswith("c") else 0)
+        a = a.astype(dtype)
+        for one in (a, np.asfortranarray(a)):
+            found = as_tuple(function(pb.linalg, pb.tensor(one)))
+            wanted = as_tuple(function(pb.linalg, pb.tensor(one, requires_grad=True)))
+            numpy_name = as_tuple(function(np.linalg, pb.tensor(one)))
+            exactly = 0.0 if name != "eigvals" and "vals" not in name else 30.0
+            for part, recorded, other in zip(found, wanted, numpy_name, strict=True):
+                assert part.dtype == recorded.dtype and part.shape == recorded.shape
+                assert part.is_contiguous() and not part.requires_grad
+                size = abs(recorded.detach().numpy()).max()
+                limit = exactly * np.finfo(dtype).eps * size
+                np.testing.assert_allclose(part.numpy(), recorded.detach().numpy(), rtol=0, atol=limit)
+                np.testing.assert_allclose(part.numpy(), other.numpy(), rtol=0, atol=limit)
+                part.zero_()
+        np.testing.assert_array_equal(one, a)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 3), (2, 5, 5), (30, 30), (0, 0), (2, 0, 0)])
@@ -239,8 +288,14 @@ def function_for(name: str) -> Function:
 def parts_of(name: str, planes: np.ndarray) -> list[np.ndarray]:
     """What counts of a result; the rest is room."""
     size = planes.shape[-1]
-    if name in ("eigvalsh", "svdvals"):
+    if name in ("eigvalsh", "svdvals", "eigvals"):
         return [planes[..., -1, :]]
+    if name == "eigvals_of_real":
+        return [planes[..., -2:, :]]
+    if name in ("eig", "eig_of_real"):
+        firsts = range(0, planes.shape[-3], 3)
+        rows = [planes[..., first + 1, 0, :] for first in firsts if planes.shape[-2]]
+        return [*(planes[..., first, :, :] for first in firsts), *rows]
     if name == "lu":
         return [planes[..., 0, :, :], planes[..., 1:, :, :1]]
     if name in ("eigh", "svd"):
@@ -258,6 +313,7 @@ COMPARED: dict[str, Function] = {
     "whole wide svd": lambda a: np.linalg.svd(np.swapaxes(a[..., :11, :], -1, -2)),
     "square svd": lambda a: np.linalg.svd(a[..., :10, :]),
     "qr": lambda a: np.linalg.qr(a),
+    "eig": lambda a: np.linalg.eig(a[..., :10, :]),
 }
 
 

@@ -61,7 +61,6 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
     "fft": (lambda x: abs(pb.fft.fft(x * (1 + 1j), dim=0)), POSITIVE),
     "rfft": (lambda x: abs(pb.fft.rfft(x, n=4)), POSITIVE),
     "irfft": (lambda x: pb.fft.irfft(x * (1 - 1j), n=3), X),
-    "eig": (lambda x: abs(pb.linalg.eigvals(x[:3])), POSITIVE),
     "sqrtm": (lambda x: x @ equations.sqrtm(x.mT @ x), POSITIVE),
     "logm": (lambda x: x @ equations.logm(x.mT @ x), POSITIVE),
     "sylvester": (lambda x: equations.sylvester(x @ x.mT, x.mT @ x, x), POSITIVE),
@@ -130,7 +129,7 @@ OWN_TESTS = {
     "foreign", "draw",  # tests/gradients/test_custom_rules.py, tests/functions/test_draws_in_code.py
     "on_pairs", "free_phase",  # tests/graphs/test_split_complex.py
 }
-OF_COMPLEX = {"eig", "fft", "rfft", "irfft"}
+OF_COMPLEX = {"fft", "rfft", "irfft"}
 """What takes or gives complex numbers, whatever it is called with."""
 WITHOUT_A_RULE = {"least_squares", "whole_basis"}  # test_scipy_linalg.py, test_numpy_front.py
 MOMENTS = {"gamma_moment_below", "gamma_moment_above", "beta_moment_below", "student_moment"}

@@ -36,6 +36,42 @@ def test_order(shape: tuple[int, ...], dim: int, dtype: str) -> None:
         np.testing.assert_array_equal(found, wanted.numpy())
 
 
+def long_rows() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    extremes = [np.nan, 1, -np.inf, np.inf, -0.0, 0.0, -np.nan, np.copysign(np.nan, -1), 5e-324, -5e-324]
+    return {
+        "different": rng.standard_normal(3000),
+        "different float32": rng.standard_normal(3000).astype(np.float32),
+        "ties": rng.integers(-5, 5, 2000).astype(float),
+        "same first digits": 1 + rng.standard_normal(2000) * 1e-13,
+        "some such": np.r_[rng.standard_normal(900), 1 + rng.standard_normal(60) * 1e-14],
+        "extremes": np.array(extremes * 40),
+        "rows": rng.standard_normal((5, 600)).round(2),
+        "no rows": np.zeros((0, 600)),
+    }
+
+
+@pytest.mark.parametrize("name", long_rows())
+def test_long_rows_are_sorted_by_their_first_bits_and_places(name: str) -> None:
+    """As stable sorts do, in eager and in generated code, and so are gradients."""
+    x = long_rows()[name]
+    wanted = np.argsort(x, axis=-1, kind="stable")
+    weights = np.arange(x.size, dtype=x.dtype).reshape(x.shape)
+
+    def positions(x: Any) -> Any:
+        return np.argsort(x, kind="stable"), pb.sort(x, descending=True).indices
+
+    for function in (positions, pb.compile(positions)):
+        found, backwards = function(pb.tensor(x))
+        np.testing.assert_array_equal(found.numpy(), wanted)
+        flipped = np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+        np.testing.assert_array_equal(backwards.numpy(), x.shape[-1] - 1 - flipped)
+    slopes = np.empty_like(x)
+    np.put_along_axis(slopes, wanted, weights, -1)
+    for loss in (lambda x: (np.sort(x) * weights).sum(), pb.compile(lambda x: (np.sort(x) * weights).sum())):
+        np.testing.assert_array_equal(pb.grad(loss)(x), slopes)
+
+
 def test_one_code_for_all_extents() -> None:
     function = pb.compile(lambda x: pb.sort(x).values)
     for extent in (40, 41, 1000):

@@ -101,6 +101,7 @@ WHOLES: dict[str, Callable[..., Any]] = {
     "slogdet": lambda a: pb.linalg.slogdet(a)[1],
     "solve_triangular": lambda a: pb.linalg.solve_triangular(a, a[:, :3], upper=True),
     "sort": lambda a: pb.sort(a, dim=0)[0],
+    "sort positions": lambda a: a * pb.sort(a.round(), dim=0)[1],
     "searchsorted": lambda a: a * pb.searchsorted(a[0], a) + a * pb.searchsorted(a[0], a, right=True),
     "eigh": lambda a: pb.linalg.eigh(a)[0],
     "svd": lambda a: pb.linalg.svdvals(a[:, :3]),

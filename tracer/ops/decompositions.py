@@ -11,6 +11,7 @@ optimum experimental design" (2010), for QR; Golub and Pereyra, "The differentia
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -24,6 +25,7 @@ from ..spec import INT64, Spec, complex_dtype, real_dtype
 from .elementwise import (
     absolute,
     add,
+    complex_of,
     conjugate,
     convert,
     equal,
@@ -99,31 +101,31 @@ NOT_CONVERGING = "is not one for which LAPACK's iteration converges, as with nan
 
 
 def _computed(routine: str, a: np.ndarray, m: int, n: int, *given: np.ndarray) -> None:
-    """Call LAPACK for each matrix: a, which is lost, and what else it takes."""
+    """Call LAPACK for each matrix: a, which is lost, and what else it takes. LinAlgError where it fails."""
     if a.size:
-        name = f"complex_{routine}" if a.dtype.kind == "c" else routine
-        one, extents = ROUTINES[name], {"m": m, "n": n}
-        numbers = [extents[name] for name in one.parameters if name in extents]
-        one.of_each(math.prod(a.shape[:-2]), *numbers, a, *given)
+        one = ROUTINES[f"complex_{routine}" if a.dtype.kind == "c" else routine]
+        count = 1 if a.ndim == 2 else math.prod(a.shape[:-2])
+        extents = (n,) if one.rank == 1 else (m, n) if one.parameters[0] == "m" else (n, m)
+        if not one.of_each(count, *extents, a, *given):
+            raise np.linalg.LinAlgError(f"a matrix {NOT_CONVERGING}")
 
 
-def _converged(values: np.ndarray) -> np.ndarray:
-    """What LAPACK has found, in descending or ascending order."""
-    if np.isnan(values[..., :1]).any():
-        raise np.linalg.LinAlgError(f"a matrix {NOT_CONVERGING}")
-    return values
+def _is_finite(a: np.ndarray) -> bool:
+    """Of numbers side by side; their squares are, but for nan, inf and large numbers, which are looked at."""
+    flat = a.ravel()
+    return cmath.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
 
 
 def _finite(a: np.ndarray) -> np.ndarray:
     """The matrices, if all their numbers are finite: of others LAPACK may give numbers, or go on for ever."""
-    if not np.isfinite(a).all():
+    if not _is_finite(a):
         raise np.linalg.LinAlgError(f"a matrix {NOT_CONVERGING}")
     return a
 
 
 def _by_column(a: np.ndarray) -> np.ndarray:
     """A copy of the matrices, finite ones, whose columns lie side by side: the transposed."""
-    return np.array(np.swapaxes(_finite(a), -1, -2), order="C")
+    return _finite(a.swapaxes(-1, -2).copy())
 
 
 def _last_row(values: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -255,12 +257,12 @@ def _require_matrix(name: str, a: Spec, square: bool = False) -> None:
 
 def _symmetric_by_lapack(a: np.ndarray, routine: str, lower: bool) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, and the matrix that LAPACK leaves, by column."""
-    is_finite = np.isfinite(a).all()  # of the other triangle LAPACK reads nothing
-    read = a if is_finite else np.tril(a) if lower else np.triu(a)
-    across = np.array(np.swapaxes(read if is_finite else _finite(read), -1, -2), order="C")
+    across = a.swapaxes(-1, -2).copy()
+    if not _is_finite(across):  # of the other triangle LAPACK reads nothing
+        _finite(np.triu(across) if lower else np.tril(across))
     values = np.empty(a.shape[:-1], real_dtype(a.dtype))
     _computed(routine if lower else f"{routine}_of_upper", across, 0, a.shape[-1], values)
-    return _converged(values), across
+    return values, across
 
 
 def _which_triangle(a: Spec, lower: bool) -> int:
@@ -268,8 +270,17 @@ def _which_triangle(a: Spec, lower: bool) -> int:
 
 
 def _evaluate_eigh(a: np.ndarray, lower: bool) -> np.ndarray:
+    values, vectors = eigenvalues_and_vectors(a, lower)
+    return _planes(a, vectors, values[..., None, :])
+
+
+def symmetric_eigenvalues(a: np.ndarray, lower: bool) -> np.ndarray:
+    return _symmetric_by_lapack(a, "eigenvalues", lower)[0]
+
+
+def eigenvalues_and_vectors(a: np.ndarray, lower: bool) -> tuple[np.ndarray, np.ndarray]:
     values, across = _symmetric_by_lapack(a, "eigenvectors", lower)
-    return _planes(a, np.swapaxes(across, -1, -2), values[..., None, :])
+    return values, across.swapaxes(-1, -2)
 
 
 def _eigh_cotangent(g: Array, y: Array) -> Array:
@@ -305,7 +316,7 @@ eigvalsh = matrix(
     "eigvalsh", planes=0, square=True, converges=True, of_complex=OWN_RULES, choose=_which_triangle,
     functions=("eigenvalues_symmetric", "eigenvalues_symmetric_of_upper"),
     of_pairs=("eigenvalues_hermitian", "eigenvalues_hermitian_of_upper"),
-    evaluate=lambda a, lower: _last_row(_symmetric_by_lapack(a, "eigenvalues", lower)[0], a),
+    evaluate=lambda a, lower: _last_row(symmetric_eigenvalues(a, lower), a),
     vjp={"a": _eigenvalues_cotangent}, grad_fn="LinalgEigh",
     doc="eigenvalues alone, in the last row",
 )  # fmt: skip
@@ -315,12 +326,55 @@ eigvalsh = matrix(
 
 def _infer_eig(a: Spec) -> Spec:
     _require_matrix("eig", a, True)
-    return Spec((*a.shape[:-2], 2, *a.shape[-2:]), complex_dtype(a.dtype))
+    return Spec((*a.shape[:-2], 3, *a.shape[-2:]), complex_dtype(a.dtype))
+
+
+def _infer_eigvals(a: Spec) -> Spec:
+    _require_matrix("eigvals", a, True)
+    return Spec((*a.shape[:-2], a.shape[-1] + 1, a.shape[-1]), complex_dtype(a.dtype))
+
+
+def general_values_and_vectors(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Complex eigenvalues, and eigenvectors in columns."""
+    across = _by_column(a)
+    values, rows = np.empty(a.shape[:-1], complex_dtype(a.dtype)), np.empty_like(across)
+    if a.dtype.kind == "c":
+        _computed("general_eigenvectors", across, 0, a.shape[-1], values, rows)
+        return values, rows.swapaxes(-1, -2)
+    re, im = np.empty((2, *a.shape[:-1]), a.dtype)
+    _computed("general_eigenvectors", across, 0, a.shape[-1], re, im, rows)
+    values.real, values.imag = re, im
+    vectors = rows.astype(values.dtype)
+    if im.any():
+        *batch, place = np.nonzero(im > 0)  # of a conjugate pair: two rows are the parts of a vector
+        one, other = (*batch, place), (*batch, place + 1)
+        vectors.imag[one] = rows[other]
+        vectors[other] = vectors[one].conj()
+    return values, vectors.swapaxes(-1, -2)
+
+
+def general_values(a: np.ndarray) -> np.ndarray:
+    """Complex eigenvalues alone."""
+    across, values = _by_column(a), np.empty(a.shape[:-1], complex_dtype(a.dtype))
+    if a.dtype.kind == "c":
+        _computed("general_eigenvalues", across, 0, a.shape[-1], values)
+    else:
+        re, im = np.empty((2, *a.shape[:-1]), a.dtype)
+        _computed("general_eigenvalues", across, 0, a.shape[-1], re, im)
+        values.real, values.imag = re, im
+    return values
 
 
 def _evaluate_eig(a: np.ndarray) -> np.ndarray:
-    values, vectors = np.linalg.eig(a)
-    return _planes(a.astype(complex_dtype(a.dtype), copy=False), vectors, values[..., None, :])
+    values, vectors = general_values_and_vectors(a)
+    return _planes(vectors, vectors, values[..., None, :], np.zeros((0, 0)))
+
+
+def _evaluate_eigvals(a: np.ndarray) -> np.ndarray:
+    values = general_values(a)
+    found = np.zeros((*a.shape[:-2], a.shape[-1] + 1, a.shape[-1]), values.dtype)
+    found[..., -1, :] = values
+    return found
 
 
 def _eig_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
@@ -328,6 +382,8 @@ def _eig_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     vectors, values = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1)
     of_vectors, of_values = plane_of(g, 0), rows_of(plane_of(g, 1), 0, 1)
     across = adjoint(vectors)
+    if _is_nothing(g, 0):
+        return _general_values_returned(vectors, of_values, a_spec)
     inside = free_phase(product(across, of_vectors), function="linalg.eig")
     lengths = convert(real(_diagonal_of(inside)), dtype=complex_dtype(a_spec.dtype))
     inside = _quotient(inside - product(product(across, vectors), lengths), conjugate(_differences(values)))
@@ -335,10 +391,64 @@ def _eig_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     return returned(solve(across, product(inside, across)), a_spec.dtype)
 
 
+def _general_values_returned(vectors: Array, of_values: Array, a_spec: Spec) -> Array:
+    across = adjoint(vectors)
+    return returned(solve(across, multiply(transposed(of_values), across)), a_spec.dtype)
+
+
+def _general_values_cotangent(g: Array, a: Array, a_spec: Spec) -> Array:
+    return _general_values_returned(plane_of(eig(a), 0), last_row_of(g), a_spec)
+
+
+GENERAL_REFUSAL = ("linalg.eig", NOT_CONVERGING.removeprefix("is not "))
 eig = declare(
-    "eig", "eager", "a", infer=_infer_eig, evaluate=_evaluate_eig, vjp={"a": _eig_cotangent},
+    "eig", "decomposition", "a", infer=_infer_eig, evaluate=_evaluate_eig, vjp={"a": _eig_cotangent},
+    call=WholeCall((), of_pairs=("eigen_general_of_complex",), refusal=GENERAL_REFUSAL),
     grad_fn="LinalgEig", of_complex=OWN_RULES,
-    doc="eigenvectors and eigenvalues of a square matrix, which are complex",
+    doc="eigenvectors and eigenvalues of a square matrix, which are complex, and room to compute them in",
+)  # fmt: skip
+eigvals = declare(
+    "eigvals", "decomposition", "a", infer=_infer_eigvals, evaluate=_evaluate_eigvals,
+    vjp={"a": _general_values_cotangent},
+    call=WholeCall((), of_pairs=("eigenvalues_general_of_complex",), refusal=GENERAL_REFUSAL),
+    grad_fn="LinalgEig", of_complex=OWN_RULES,
+    doc="complex eigenvalues of a square matrix alone, in the last row",
+)  # fmt: skip
+
+
+def _of_parts(x: Array, dim: int, first: int, second: int, size: int) -> Array:
+    """Complex numbers whose parts lie along a dimension."""
+    return complex_of(between(x, dim, first, first + size), between(x, dim, second, second + size))
+
+
+def _eig_of_real_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
+    g_whole, y_whole = (_of_parts(one, -3, 0, 3, 3) for one in (g, y))
+    if _is_nothing(g, 0) and _is_nothing(g, 3):
+        of_values = rows_of(plane_of(g_whole, 1), 0, 1)
+        return _general_values_returned(plane_of(y_whole, 0), of_values, a_spec)
+    return _eig_cotangent(g_whole, y_whole, a_spec)
+
+
+def _eigvals_of_real_cotangent(g: Array, a: Array, a_spec: Spec) -> Array:
+    size = a_spec.shape[-1]
+    return _general_values_cotangent(_of_parts(g, -2, size, size + 1, 1), a, a_spec)
+
+
+def _parts_of(whole: np.ndarray, dim: int) -> np.ndarray:
+    return np.concatenate([whole.real, whole.imag], dim)
+
+
+eig_of_real = matrix(
+    "eig_of_real", planes=6, square=True, functions=("eigen_general",), converges=True,
+    evaluate=lambda a: _parts_of(_evaluate_eig(a), -3), vjp={"a": _eig_of_real_cotangent},
+    doc="what `eig` makes of a real matrix: the real parts of all, then the imaginary ones",
+)  # fmt: skip
+eigvals_of_real = declare(
+    "eigvals_of_real", "decomposition", "a",
+    infer=lambda a: a.with_shape((*a.shape[:-2], a.shape[-1] + 2, a.shape[-1])),
+    evaluate=lambda a: _parts_of(_evaluate_eigvals(a), -2)[..., [*range(a.shape[-1]), a.shape[-1], -1], :],
+    call=WholeCall(("eigenvalues_general",), refusal=GENERAL_REFUSAL), vjp={"a": _eigvals_of_real_cotangent},
+    doc="the parts of the complex eigenvalues of a real matrix, in the last two rows",
 )  # fmt: skip
 
 # --- orthonormal columns that make a basis: the square factor of a tall matrix ------------------------------
@@ -374,25 +484,30 @@ def _no_rule_of_basis() -> Array:
 
 
 def _evaluate_svd(a: np.ndarray, adjoint: bool) -> np.ndarray:
+    left, values, right = singular_values_and_vectors(a, adjoint)
+    return _planes(a, left, values[..., None, :], right)
+
+
+def singular_values_and_vectors(a: np.ndarray, adjoint: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """U, the singular values, and V."""
     rows, size = a.shape[-2:]
-    values, square = np.empty((*a.shape[:-2], size), real_dtype(a.dtype)), (*a.shape[:-2], size, size)
+    values = np.empty((*a.shape[:-2], size), real_dtype(a.dtype))
+    right = np.empty((*a.shape[:-2], size, size), a.dtype)
     if adjoint:
-        across, right = np.array(np.conjugate(_finite(a)), order="C"), np.empty(square, a.dtype)
+        across = _finite(a.conj().copy())
         left = np.empty_like(across)
         _computed("singular_vectors_of_wide", across, rows, size, values, right, left)
-        left, right = np.conjugate(left), np.swapaxes(right, -1, -2)
-    else:
-        across, right = _by_column(a), np.empty(square, a.dtype)
-        left = np.empty_like(across)
-        _computed("singular_vectors", across, rows, size, values, left, right)
-        left, right = np.swapaxes(left, -1, -2), np.conjugate(right)
-    return _planes(a, left, _converged(values)[..., None, :], right)
+        return left.conj(), values, right.swapaxes(-1, -2)
+    across = _by_column(a)
+    left = np.empty_like(across)
+    _computed("singular_vectors", across, rows, size, values, left, right)
+    return left.swapaxes(-1, -2), values, right.conj()
 
 
-def _evaluate_svdvals(a: np.ndarray) -> np.ndarray:
+def singular_values(a: np.ndarray) -> np.ndarray:
     values = np.empty((*a.shape[:-2], a.shape[-1]), real_dtype(a.dtype))
     _computed("singular_values", _by_column(a), *a.shape[-2:], values)
-    return _last_row(_converged(values), a)
+    return values
 
 
 def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
@@ -440,7 +555,7 @@ def _singular_values_cotangent(g: Array, a: Array, a_spec: Spec) -> Array:
 
 
 svdvals = matrix(
-    "svdvals", planes=0, functions=("singular_numbers",), evaluate=_evaluate_svdvals,
+    "svdvals", planes=0, functions=("singular_numbers",), evaluate=lambda a: _last_row(singular_values(a), a),
     of_pairs=("singular_numbers_of_complex",), of_complex=OWN_RULES,
     vjp={"a": _singular_values_cotangent}, converges=True, grad_fn="LinalgSvd",
     doc="singular values alone, in the last row, of a matrix with at least as many rows as columns",
@@ -450,13 +565,17 @@ svdvals = matrix(
 
 
 def _evaluate_qr(a: np.ndarray) -> np.ndarray:
-    """A matrix by row is the transpose of one by column, so what LAPACK finds is the L and the Q of that."""
-    size, q = a.shape[-1], np.array(a, order="C")
+    return _planes(a, *orthonormal_and_triangular(a))
+
+
+def orthonormal_and_triangular(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Q and R. A matrix by row is the transpose of one by column, so LAPACK finds the L and the Q of that."""
+    size, q = a.shape[-1], a.copy()
     factors = np.empty((*a.shape[:-2], size), a.dtype)
     _computed("reflections", q, *a.shape[-2:], factors)
     r = np.triu(q[..., :size, :])
     _computed("orthonormal_rows", q, *a.shape[-2:], factors)
-    return _planes(a, q, r)
+    return q, r
 
 
 def _solved_above(r: Array, b: Array) -> Array:

@@ -33,6 +33,12 @@ def _numbers(x: Array, extent: int) -> Array:
 
 def _values_cotangent(g: Array, x: Array) -> Array:
     """Each element's is where the element has come to."""
+    if isinstance(g, np.ndarray) and isinstance(x, np.ndarray):
+        found = np.empty_like(g, order="C")
+        order = _evaluate_positions(x, True).reshape(-1, x.shape[-1])
+        order += np.arange(0, x.size, max(x.shape[-1], 1))[:, None]
+        found.reshape(-1)[order] = g.reshape(order.shape)
+        return found
     shape = tuple(x.shape)
     places = []
     for dim, extent in enumerate(shape[:-1]):
@@ -52,14 +58,79 @@ sorted_values = declare(
 )  # fmt: skip
 
 
+NAN_KEYS = {"float64": 0x7FF8 << 48, "float32": 0x7FC0 << 16}
+"""Behind the bits of all other numbers."""
+LONG = 256
+"""In rows longer than this integers made of numbers and places are sorted sooner than places by numbers."""
+FEW = 1000
+"""Stretches of numbers with the same first digits that are put in order one by one."""
+
+
+def packed(x: np.ndarray) -> np.ndarray:
+    """Integers in the order of floats: their first bits, with their places in a row as the last ones.
+
+    Zeros of both signs have the same bits before those of their place, and nan has those behind all others.
+    """
+    bits = np.int64 if x.dtype == np.float64 else np.int32
+    keys = (x + x.dtype.type(0)).view(bits)
+    keys ^= (keys >> 8 * keys.itemsize - 1) & np.iinfo(bits).max
+    is_nan = x != x
+    if is_nan.any():
+        keys[is_nan] = NAN_KEYS[x.dtype.name]
+    wide = keys if bits is np.int64 else keys.astype(np.int64) << 32
+    wide &= -places_in(x.shape[-1])
+    wide |= np.arange(x.shape[-1])
+    return wide
+
+
+def places_in(count: int) -> int:
+    """The least power of two that is not less than so many."""
+    return 1 << max(count - 1, 0).bit_length()
+
+
+def _positions_by_keys(x: np.ndarray) -> np.ndarray:
+    """The positions that sort long rows of floats, equal ones in order."""
+    keys = packed(x)
+    keys.sort(axis=-1)
+    count = places_in(x.shape[-1])
+    is_near = (keys[..., 1:] ^ keys[..., :-1]).view(np.uint64) < count
+    order = keys
+    order &= count - 1
+    rows, places = x.reshape(-1, x.shape[-1]), order.reshape(-1, x.shape[-1])
+    is_near = is_near.reshape(len(rows), x.shape[-1] - 1)
+    row, place = np.nonzero(is_near)
+    is_late = rows[row, places[row, place]] > rows[row, places[row, place + 1]]
+    late = list(zip(row[is_late].tolist(), place[is_late].tolist()))
+    if len(late) > FEW:
+        return np.argsort(x, axis=-1, kind="stable")
+    done = dict.fromkeys(range(len(rows)), -1) if late else {}
+    for one, first in late:
+        if first < done[one]:
+            continue
+        start, stop = first, first + 1
+        while start > 0 and is_near[one, start - 1]:
+            start -= 1
+        while stop < x.shape[-1] and is_near[one, stop - 1]:
+            stop += 1
+        among = places[one, start:stop]
+        places[one, start:stop] = among[np.argsort(rows[one, among], kind="stable")]
+        done[one] = stop
+    return order
+
+
 def _evaluate_positions(x: np.ndarray, stable: bool) -> np.ndarray:
-    """Of elements that all differ there is one order, which NumPy finds sooner if it need not be stable."""
-    if not stable or x.dtype.kind != "f":
+    if not stable or x.dtype.name not in NAN_KEYS:
         return np.argsort(x, axis=-1, kind="stable" if stable else None)
-    order = np.argsort(x, axis=-1)
+    if x.shape[-1] > LONG:
+        return _positions_by_keys(x)
+    order = np.argsort(x, axis=-1)  # of elements that all differ there is one order, which this finds sooner
     ordered = np.take_along_axis(x, order, -1)
     differ = bool((ordered[..., :-1] < ordered[..., 1:]).all())
     return order if differ else np.argsort(x, axis=-1, kind="stable")
+
+
+def _way_to_positions(x: Spec, stable: bool) -> int:
+    return int(stable) + int(stable and x.dtype.name in NAN_KEYS)
 
 
 sorted_positions = declare(
@@ -67,7 +138,7 @@ sorted_positions = declare(
     infer=lambda x, stable: Spec(_infer(x).shape, INT64),
     evaluate=_evaluate_positions,
     call=WholeCall(
-        ("order_positions", "sort_positions"), lambda x, stable: int(stable), dims=1, steps=_steps
+        ("order_positions", "sort_positions", "sort_float_positions"), _way_to_positions, dims=1, steps=_steps
     ),
     noun="order",
     doc="for each row the positions that sort it, nan last, and equal elements in order if `stable`, else as "

@@ -171,6 +171,9 @@ class _File:
             return str(template.gemm_of_pairs(*common, BLAS_OF_PAIRS[dtype.name]))
         if instance.function in ROUTINES:
             return _lapack(ROUTINES[instance.function], instance)
+        if instance.function == sorting.pack.__name__:
+            nan_key = sorting.NAN_KEYS[dtype.name]
+            return str(template.packing(instance.name, *common, 8 * dtype.itemsize, nan_key))
         if any(instance.function == one.__name__ for one in sorting.FUNCTIONS):
             return str(template.sorting(instance.name, *common, instance.function == "order"))
         return ""
