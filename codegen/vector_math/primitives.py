@@ -22,7 +22,7 @@ GoesOn = Callable[..., Condition]
 Step = Callable[..., State]
 
 FUNCTIONS: dict[str, Callable[..., Number]] = {}
-OF_INTEGERS = frozenset(("floor_divide", "maximum", "minimum", "remainder"))
+OF_INTEGERS = frozenset(("floor_divide", "maximum", "minimum", "power", "remainder"))
 """Functions that stay among integers: in floating point, large ones would be rounded."""
 
 

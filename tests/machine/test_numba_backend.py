@@ -167,6 +167,24 @@ def test_integers_that_processors_do_not_divide(dtype: str) -> None:
         np.testing.assert_array_equal(found.numpy(), wanted)
 
 
+@pytest.mark.filterwarnings("ignore:.*overflow encountered")
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
+def test_powers_of_integers_are_exact(dtype: str) -> None:
+    """They wrap, as products of integers do."""
+    base = np.array([3, 2, 1, 0, -1, -7]).astype(dtype)
+    exponent = np.array([39, 70, 5, 0, 7, 11]).astype(dtype)
+
+    def powers(x, n):
+        return x**n, x**20, 3**n, x**2
+
+    for found, wanted in zip(pb.compile(powers)(base, exponent), powers(base, exponent)):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+    if dtype[0] == "i":
+        found = pb.compile(lambda x, n: x**n)(base, -exponent)
+        np.testing.assert_array_equal(found, [0, 0, 1, 1, -1, 0])
+
+
 def test_large_extremes_are_not_rounded() -> None:
     x = np.array([[2**53 + 1, 2**53], [-(2**53) - 1, 5]])
     largest, smallest = pb.compile(lambda x: (pb.amax(x, 1), pb.amin(x, 1)))(x)

@@ -189,7 +189,7 @@ def test_scalars_uncompiled(name: str) -> None:
 # --- Staging ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["floor_divide", "maximum", "minimum", "remainder"])
+@pytest.mark.parametrize("name", ["floor_divide", "maximum", "minimum", "power", "remainder"])
 def test_integers_stay_integers_uncompiled(name: str) -> None:
     large = np.int64(2**60 + 1)
     found = vector_math.FUNCTIONS[name](large, 7)

@@ -106,7 +106,10 @@ def _vector_math(function: FunctionType, *given: Kind) -> Call:
 
 
 _EXTREMES = {"maximum": operations.extreme(">"), "minimum": operations.extreme("<")}
-_EXACT = {**_EXTREMES, "floor_divide": operations.quotient, "remainder": operations.remainder}
+_EXACT = {
+    **_EXTREMES, "floor_divide": operations.quotient, "remainder": operations.remainder,
+    "power": operations.power,
+}  # fmt: skip
 """Functions that are exact for integers, which are not rounded to floats."""
 
 

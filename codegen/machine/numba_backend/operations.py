@@ -170,16 +170,55 @@ def _is_place(builder: ir.IRBuilder, places: ir.Value) -> ir.Value:
 
 def gcd(builder: ir.IRBuilder, kind: np.dtype, one: ir.Value, other: ir.Value) -> ir.Value:
     """The greatest common divisor, by Euclid's algorithm, in a function of the module."""
-    symbol = f"pullback.gcd.{kind.name}"
+    return _called(builder, kind, "gcd", _write_gcd, one, other)
+
+
+def power(builder: ir.IRBuilder, kind: np.dtype, base: ir.Value, exponent: ir.Value) -> ir.Value:
+    """As NumPy's of integers, which wraps, by squaring; of a negative exponent the truncated quotient."""
+    return _called(builder, kind, "power", _write_power, base, exponent)
+
+
+def _called(
+    builder: ir.IRBuilder, kind: np.dtype, name: str, write: Callable[..., None], *values: ir.Value
+) -> ir.Value:
+    """A call of a function of the module of two integers, which `write` defines at the first."""
+    symbol = f"pullback.{name}.{kind.name}"
     if symbol not in builder.module.globals:
-        _define_gcd(builder.module, symbol, kind)
-    return builder.call(builder.module.globals[symbol], [one, other])
+        number = kinds.number_type(kind)
+        function = ir.Function(builder.module, ir.FunctionType(number, (number, number)), symbol)
+        function.linkage = "internal"
+        write(function, kind, number)
+    return builder.call(builder.module.globals[symbol], values)
 
 
-def _define_gcd(module: ir.Module, symbol: str, kind: np.dtype) -> None:
-    number = kinds.number_type(kind)
-    function = ir.Function(module, ir.FunctionType(number, (number, number)), symbol)
-    function.linkage = "internal"
+def _write_power(function: ir.Function, kind: np.dtype, number: ir.Type) -> None:
+    start, head, body, end = map(function.append_basic_block, ("start", "head", "body", "end"))
+    base, exponent = function.args
+    builder = ir.IRBuilder(start)
+    zero, one, none = number(0), number(1), number(-1)
+    first, rest = one, exponent
+    if kind.kind == "i":  # all that 1 and -1 leave of a negative exponent are themselves
+        is_negative = builder.icmp_signed("<", exponent, zero)
+        is_unit = builder.or_(builder.icmp_signed("==", base, one), builder.icmp_signed("==", base, none))
+        first = builder.select(builder.and_(is_negative, builder.not_(is_unit)), zero, one)
+        rest = builder.select(is_negative, builder.and_(exponent, one), exponent)
+    builder.branch(head)
+    builder.position_at_end(head)
+    product, square, left = builder.phi(number), builder.phi(number), builder.phi(number)
+    builder.cbranch(builder.icmp_unsigned("==", left, zero), end, body)
+    builder.position_at_end(body)
+    is_odd = builder.icmp_unsigned("!=", builder.and_(left, one), zero)
+    multiplied = builder.mul(product, builder.select(is_odd, square, one))
+    following = (multiplied, builder.mul(square, square), builder.lshr(left, one))
+    builder.branch(head)
+    for phi, begin, then in zip((product, square, left), (first, base, rest), following):
+        phi.add_incoming(begin, start)
+        phi.add_incoming(then, body)
+    builder.position_at_end(end)
+    builder.ret(product)
+
+
+def _write_gcd(function: ir.Function, kind: np.dtype, number: ir.Type) -> None:
     start, head, body, end = map(function.append_basic_block, ("start", "head", "body", "end"))
     builder = ir.IRBuilder(start)
     first, second = (magnitude(builder, kind, one) for one in function.args)
