@@ -156,6 +156,11 @@ BY_CALLS |= {
     )
     for name, row in (("det", DETERMINANT), ("sign_of_det", SIGN), ("logabsdet", LOGARITHM))
 }  # fmt: skip
+def _pinv_of_pairs(a: Array, of: str, pairs: tuple[int, ...], options: Options) -> Array:
+    return pairs_of(decompositions.pseudo_inverse(of_pairs(a), **dict(options)))
+
+
+BY_CALLS["pinv"] = _declare_on_pairs("pinv_on_pairs", "composite", body=_pinv_of_pairs, needs_own_rule=True)
 BY_CALLS["cholesky"] = _declare_on_pairs(
     "cholesky_on_pairs", "decomposition", noun="factor",
     call=WholeCall(("factor_hermitian",), dims=3, refusal=("linalg.cholesky", "positive definite")),

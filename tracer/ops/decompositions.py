@@ -760,24 +760,25 @@ def _symmetric(a: np.ndarray) -> np.ndarray:
     return lower + np.conjugate(np.swapaxes(np.tril(a, -1), -1, -2))
 
 
-def _pinv(a: Array, tolerance: Any, hermitian: bool) -> Array:
+def pseudo_inverse(a: Array, tolerance: Any, hermitian: bool) -> Array:
     """V diag(1 / s) U', by the singular values that are large enough."""
     if hermitian:
         lower = in_lower_half(a)
-        a = lower + transposed(lower)
+        a = lower + adjoint(lower)
     if is_number(a):
         kept = greater(absolute(a), 0.0)
         return where(kept, 1.0 / where(kept, a, 1.0), 0.0)
     rows, columns = a.shape[-2:]
     wide = rows < columns
-    parts = svd(transposed(a), adjoint=True) if wide else svd(a, adjoint=False)
+    parts = svd(adjoint(a), adjoint=True) if wide else svd(a, adjoint=False)
     size = min(rows, columns)
     left, values = plane_of(parts, 0), rows_of(plane_of(parts, 1), 0, 1)
     right = rows_of(plane_of(parts, 2), 0, size)
+    values = real(values) if is_complex(values) else values
     kept = greater(values, float(np.max(tolerance)) * columns_of(values, 0, 1))
     inverses = where(kept, 1.0 / where(kept, values, 1.0), 0.0)
-    found = product(multiply(right, inverses), transposed(left))
-    return transposed(found) if wide else found
+    found = product(scaled(inverses, right), adjoint(left))
+    return adjoint(found) if wide else found
 
 
 def _infer_pinv(a: Spec, tolerance: Any, hermitian: bool) -> Spec:
@@ -796,7 +797,7 @@ def _pinv_cotangent(g: Array, a: Array, y: Array) -> Array:
 
 
 pinv = declare(
-    "pinv", "composite", "a", infer=_infer_pinv, evaluate=_evaluate_pinv, body=_pinv,
+    "pinv", "composite", "a", infer=_infer_pinv, evaluate=_evaluate_pinv, body=pseudo_inverse,
     vjp={"a": _pinv_cotangent}, grad_fn="LinalgPinv", needs_own_rule=True, of_complex=OWN_RULES,
     doc="the pseudo-inverse of a matrix; the derivative is that of matrices of the same rank",
 )  # fmt: skip
