@@ -30,9 +30,12 @@ from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.merge import identity_of
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
+from pullback.tracer.ops.complex_parts import BY_CALLS
 from pullback.tracer.ops.control import ruled
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import broadcast_shapes
+
+from .split_complex import without_complex
 
 Rewrite = Callable[[Node], Node | None]
 REWRITES: dict[str, list[Rewrite]] = {}
@@ -123,7 +126,7 @@ def _rewritten(node: Node) -> Node:
 
 
 def expand_composites(graph: Graph, is_last: bool = True) -> Graph:
-    """Composite operators replaced by their bodies.
+    """Composite operators replaced by their bodies, complex values in these by their parts.
 
     Args:
         is_last: whether the graph is not differentiated any more; else those that need their own rule stay.
@@ -136,6 +139,8 @@ def expand_composites(graph: Graph, is_last: bool = True) -> Graph:
         since = next_serial()
         with located_at(node.origin):
             result: Node = body(*operands, **node.attributes)
+            if node.operator in BY_CALLS.values():
+                result = without_complex(result, since)
             new: dict[Node, Node] = {}
             for one in toposort([result], since):
                 new[one] = change(one, tuple([new.get(operand, operand) for operand in one.operands]))

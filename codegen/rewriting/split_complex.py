@@ -29,7 +29,7 @@ from pullback.tracer.ops.control import (
     variables_of,
 )
 from pullback.tracer.ops.creation import iota
-from pullback.tracer.ops.decompositions import eig_of_real, eigvals_of_real
+from pullback.tracer.ops.general_eigenvalues import eig_of_real, eigvals_of_real
 from pullback.tracer.ops.linalg import symmetric
 from pullback.tracer.ops.reduction import amax, sum_
 from pullback.tracer.origin import located_at

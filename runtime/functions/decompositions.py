@@ -16,6 +16,7 @@ from ...tracer.errors import ArgumentError, GradientError, ShapeError
 from ...tracer.lapack import SMALL
 from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
+from ...tracer.ops import general_eigenvalues as general
 from ...tracer.ops import linalg as la
 from ...tracer.ops import movement as m
 from ...tracer.spec import complex_dtype
@@ -158,8 +159,8 @@ def _qr_arrays(a: np.ndarray, mode: str = "reduced") -> list[np.ndarray]:
 IS_LOWER = {"L": True, "U": False}
 _COMPUTED: dict[str, Callable[..., list[np.ndarray]]] = {
     "eigh": _eigh_arrays, "eigvalsh": _eigvalsh_array, "svd": _svd_arrays, "svdvals": _svdvals_array,
-    "qr": _qr_arrays, "eig": lambda a: _in_order(d.general_values_and_vectors(a)),
-    "eigvals": lambda a: [d.general_values(a)],
+    "qr": _qr_arrays, "eig": lambda a: _in_order(general.general_values_and_vectors(a)),
+    "eigvals": lambda a: [general.general_values(a)],
 }  # fmt: skip
 SHORT_WAYS = {name: functools.partial(unrecorded, compute) for name, compute in _COMPUTED.items()}
 """By function what makes its short way of what gathers its results: PyTorch's named tuples, or NumPy's."""
@@ -238,7 +239,7 @@ def eig(A: Tensor) -> Eig:
         tensor([1., 1.])
     """
     a, name = square(A, "eig"), "LinalgEigBackward0"
-    planes = apply(d.eig, a)
+    planes = apply(general.eig, a)
     if not a.shape[-1]:
         nothing = as_dtype(a, complex_dtype(array_dtype(a)))
         return Eig(sum_of(nothing, -1), nothing)
@@ -259,7 +260,7 @@ def eigvals(A: Tensor) -> Tensor:
     a = square(A, "eigvals")
     if not a.shape[-1] or (a.requires_grad and is_recording()):
         return eig(A).eigenvalues
-    return _last_row(apply(d.eigvals, a))
+    return _last_row(apply(general.eigvals, a))
 
 
 with_short_way(eigvals, SHORT_WAYS["eigvals"](itself))

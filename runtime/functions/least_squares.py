@@ -28,7 +28,7 @@ from .common import (
 from .contraction import matmul
 from .declared import amax, amin
 from .declared import sum as sum_of
-from .decompositions import eigvalsh, matrices, svdvals
+from .decompositions import eigvalsh, linalg_svd, matrices, svdvals
 from .linalg import inverse, square
 from .movement import expand_to, reshape_to
 from .parts import part, selected
@@ -69,9 +69,13 @@ def matrix_rank(
     if tol is not None:
         atol, rtol = tol, 0.0
     atol, rtol = _tolerance(a, atol, rtol)
-    values = abs(eigvalsh(a)) if hermitian else svdvals(a)
+    return _count_above(abs(eigvalsh(a)) if hermitian else svdvals(a), atol, rtol)
+
+
+def _count_above(values: Tensor, atol: Any, rtol: Any) -> Tensor:
+    """How many singular values of each matrix are above max(atol, rtol * largest)."""
     if not values.shape[-1]:
-        return filled(tuple(a.shape[:-2]), 0, np.dtype("int64"))
+        return filled(tuple(values.shape[:-1]), 0, np.dtype("int64"))
     bound = rtol * amax(values, -1)
     bound = apply(e.maximum, bound, atol if isinstance(atol, Tensor) else float(atol))
     return sum_of(values > bound.unsqueeze(-1), -1)
@@ -170,7 +174,8 @@ def least_squares(a: Tensor, b: Tensor, rcond: float | None = None) -> tuple[Ten
     is_differentiated = is_recording() and (a.requires_grad or b.requires_grad)
     is_small = min(rows, columns) <= (SMALL if is_tracing() else 0)
     if is_differentiated or is_small or a.is_complex():
-        return matmul(pinv(a, rtol=cut), b), svdvals(a), matrix_rank(a, rtol=cut)
+        values = linalg_svd(a, False).S if a.numel() else svdvals(a)  # of the same decomposition as pinv
+        return matmul(pinv(a, rtol=cut), b), values, _count_above(values._detached(), 0.0, cut)
     batch, sides = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2])), b.shape[-1]
     b = expand_to(b, (*batch, *b.shape[-2:]))
     both = apply(equations.least_squares, expand_to(a, (*batch, rows, columns)), b, rcond=float(cut))

@@ -202,7 +202,7 @@ def _explain(operator: Operator, values: list[Any], attributes: dict[str, Any], 
     if isinstance(error, PullbackError):
         raise error
     if isinstance(error, np.linalg.LinAlgError):
-        element = _first_failing(operator, values, attributes)
+        element = _quiet.run(_first_failing, operator, values, attributes)
         raise LinearAlgebraError(f"linalg.{operator.name}: {element}{error}.") from error
     if not operator.of_complex:
         _require_real(operator, values)

@@ -177,6 +177,9 @@ COMPLEX: dict[str, Function] = {
     "eigvals": lambda a: pb.linalg.eigvals(a.mH @ a.flip(-2)),
     "real eig": lambda a: tuple(pb.linalg.eig(a.real.mT @ a.imag)),
     "real eigvals": lambda a: pb.linalg.eigvals(a.real.mT @ a.imag),
+    "pinv": lambda a: pb.linalg.pinv(a),
+    "wide pinv": lambda a: pb.linalg.pinv(a.mH),
+    "Hermitian pinv": lambda a: pb.linalg.pinv(a.mH @ a, hermitian=True),
 }
 
 
@@ -238,6 +241,22 @@ def test_what_is_not_recorded_is_computed_as_what_is(name: str, dtype: str) -> N
                 np.testing.assert_allclose(part.numpy(), other.numpy(), rtol=0, atol=limit)
                 part.zero_()
         np.testing.assert_array_equal(one, a)
+
+
+def test_least_squares_find_one_decomposition() -> None:
+    """For the solution, its gradient, the rank and the singular values."""
+
+    def loss(a: Any) -> Any:
+        found, _, rank, values = np.linalg.lstsq(a, a[:, 0] * 2.0 + a[:, 1] ** 2)
+        return (abs(found) ** 2).sum() * rank + values[0]
+
+    a = matrices(12, 8)
+    for given in (a, a + 1j * matrices(12, 8, seed=1)):
+        compiled = pb.value_and_grad(pb.compile(loss))
+        found, wanted = compiled(given), pb.value_and_grad(loss)(given)
+        for one, other in zip(found, wanted):
+            np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)
+        assert compiled.source(given).count("not singular") == 1
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 3), (2, 5, 5), (30, 30), (0, 0), (2, 0, 0)])

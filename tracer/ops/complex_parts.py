@@ -14,7 +14,7 @@ import numpy as np
 
 from ..operator import OPERATORS, Array, Operator, WholeCall, declare
 from ..spec import Spec, complex_dtype, real_dtype
-from . import decompositions
+from . import decompositions, general_eigenvalues
 from .complex_matrices import DETERMINANT, LOGARITHM, SIGN, determinant_of_pairs
 from .elementwise import complex_of, convert, elementwise, imag, multiply, real
 from .movement import of_pairs, pairs_of
@@ -145,7 +145,7 @@ BY_CALLS: dict[str, Operator] = {
             one.call.of_pairs, _chosen_as_for(one), dims=one.call.dims + 1, refusal=one.call.refusal
         ),
     )
-    for one in vars(decompositions).values()
+    for one in {**vars(decompositions), **vars(general_eigenvalues)}.values()
     if isinstance(one, Operator) and one.call is not None and one.call.of_pairs
 }  # fmt: skip
 """By the name of an operator on complex numbers the same for those that generated code has a function of."""
@@ -156,6 +156,11 @@ BY_CALLS |= {
     )
     for name, row in (("det", DETERMINANT), ("sign_of_det", SIGN), ("logabsdet", LOGARITHM))
 }  # fmt: skip
+def _pinv_of_pairs(a: Array, of: str, pairs: tuple[int, ...], options: Options) -> Array:
+    return pairs_of(decompositions.pseudo_inverse(of_pairs(a), **dict(options)))
+
+
+BY_CALLS["pinv"] = _declare_on_pairs("pinv_on_pairs", "composite", body=_pinv_of_pairs, needs_own_rule=True)
 BY_CALLS["cholesky"] = _declare_on_pairs(
     "cholesky_on_pairs", "decomposition", noun="factor",
     call=WholeCall(("factor_hermitian",), dims=3, refusal=("linalg.cholesky", "positive definite")),

@@ -21,12 +21,10 @@ import numpy as np
 from ..errors import GradientError, ShapeError
 from ..lapack import ROUTINES
 from ..operator import HOLOMORPHIC, OWN_RULES, Array, Operator, WholeCall, declare
-from ..spec import INT64, Spec, complex_dtype, real_dtype
+from ..spec import INT64, Spec, real_dtype
 from .elementwise import (
     absolute,
     add,
-    complex_of,
-    conjugate,
     convert,
     equal,
     exp,
@@ -35,7 +33,6 @@ from .elementwise import (
     logical_and,
     multiply,
     real,
-    returned,
     scaled,
     where,
     zeros_like,
@@ -47,7 +44,6 @@ from .linalg import (
     in_lower_half,
     lower_half,
     product,
-    solve,
     transposed,
     triangular_solve,
     unit_like,
@@ -78,7 +74,7 @@ def matrix(
     """
 
     def infer(a: Spec, **attributes: Any) -> Spec:
-        _require_matrix(name, a, square)
+        require_matrix(name, a, square)
         *batch, rows, columns = a.shape
         if not planes:
             return Spec((*batch, _rows_to_compute_in(a) + 1, columns), real_dtype(a.dtype))
@@ -100,7 +96,7 @@ def _rows_to_compute_in(a: Spec | np.ndarray) -> int:
 NOT_CONVERGING = "is not one for which LAPACK's iteration converges, as with nan or inf"
 
 
-def _computed(routine: str, a: np.ndarray, m: int, n: int, *given: np.ndarray) -> None:
+def computed(routine: str, a: np.ndarray, m: int, n: int, *given: np.ndarray) -> None:
     """Call LAPACK for each matrix: a, which is lost, and what else it takes. LinAlgError where it fails."""
     if a.size:
         one = ROUTINES[f"complex_{routine}" if a.dtype.kind == "c" else routine]
@@ -123,7 +119,7 @@ def _finite(a: np.ndarray) -> np.ndarray:
     return a
 
 
-def _by_column(a: np.ndarray) -> np.ndarray:
+def by_column(a: np.ndarray) -> np.ndarray:
     """A copy of the matrices, finite ones, whose columns lie side by side: the transposed."""
     return _finite(a.swapaxes(-1, -2).copy())
 
@@ -139,7 +135,7 @@ def last_row_of(x: Array) -> Array:
     return rows_of(x, x.shape[-2] - 1, x.shape[-2])
 
 
-def _planes(a: np.ndarray, *parts: np.ndarray) -> np.ndarray:
+def in_planes(a: np.ndarray, *parts: np.ndarray) -> np.ndarray:
     """The parts, in the first rows and columns of planes of a's shape."""
     result = np.zeros((*a.shape[:-2], len(parts), *a.shape[-2:]), a.dtype)
     for place, one in enumerate(parts):
@@ -181,7 +177,7 @@ free_phase = declare(
 )  # fmt: skip
 
 
-def _is_nothing(planes: Array, place: int) -> bool:
+def is_nothing(planes: Array, place: int) -> bool:
     """Whether a plane of a cotangent is 0: where a result was not used, its terms are left out."""
     known: Any = getattr(planes, "payload", planes)
     if isinstance(known, np.ndarray):
@@ -211,13 +207,13 @@ def is_number(a: Array) -> bool:
     return tuple(a.shape[-2:]) == (1, 1)
 
 
-def _quotient(x: Array, gaps: Array) -> Array:
+def quotient(x: Array, gaps: Array) -> Array:
     """x / gaps, and 0 for 0 / 0: equal eigenvalues matter to their vectors alone."""
     nothing = logical_and(equal(x, 0.0), equal(gaps, 0.0))
     return where(nothing, 0.0, x / where(nothing, 1.0, gaps))
 
 
-def _differences(row: Array) -> Array:
+def differences(row: Array) -> Array:
     """At (i, j) row[j] - row[i], and 1 on the diagonal."""
     difference = row - transposed(row)
     return where(equal(unit_like(difference), 1.0), 1.0, difference)
@@ -235,19 +231,19 @@ def _real_values(row: Array) -> Array:
 def _upper(x: Array) -> Array:
     """The upper triangle, with its diagonal."""
     lower = lower_half(transposed(x))
-    return transposed(lower + _diagonal_of(lower))
+    return transposed(lower + diagonal_of(lower))
 
 
-def _diagonal_of(x: Array) -> Array:
+def diagonal_of(x: Array) -> Array:
     return multiply(x, unit_like(x))
 
 
 def _strictly_lower(x: Array) -> Array:
     lower = lower_half(x)
-    return lower - _diagonal_of(lower)
+    return lower - diagonal_of(lower)
 
 
-def _require_matrix(name: str, a: Spec, square: bool = False) -> None:
+def require_matrix(name: str, a: Spec, square: bool = False) -> None:
     if a.ndim < 2 or (square and a.shape[-1] != a.shape[-2]):
         raise ShapeError(f"{name}: {'square ' if square else ''}matrices expected, found shape {a.shape}.")
 
@@ -261,7 +257,7 @@ def _symmetric_by_lapack(a: np.ndarray, routine: str, lower: bool) -> tuple[np.n
     if not _is_finite(across):  # of the other triangle LAPACK reads nothing
         _finite(np.triu(across) if lower else np.tril(across))
     values = np.empty(a.shape[:-1], real_dtype(a.dtype))
-    _computed(routine if lower else f"{routine}_of_upper", across, 0, a.shape[-1], values)
+    computed(routine if lower else f"{routine}_of_upper", across, 0, a.shape[-1], values)
     return values, across
 
 
@@ -271,7 +267,7 @@ def _which_triangle(a: Spec, lower: bool) -> int:
 
 def _evaluate_eigh(a: np.ndarray, lower: bool) -> np.ndarray:
     values, vectors = eigenvalues_and_vectors(a, lower)
-    return _planes(a, vectors, values[..., None, :])
+    return in_planes(a, vectors, values[..., None, :])
 
 
 def symmetric_eigenvalues(a: np.ndarray, lower: bool) -> np.ndarray:
@@ -287,12 +283,12 @@ def _eigh_cotangent(g: Array, y: Array) -> Array:
     """Symmetric, or Hermitian, as the matrix is."""
     vectors, values = plane_of(y, 0), _real_values(rows_of(plane_of(y, 1), 0, 1))
     of_vectors, of_values = plane_of(g, 0), _real_values(rows_of(plane_of(g, 1), 0, 1))
-    if _is_nothing(g, 0):
+    if is_nothing(g, 0):
         return product(multiply(vectors, of_values), adjoint(vectors))
     inside = product(adjoint(vectors), of_vectors)
     if is_complex(inside):
         inside = free_phase(inside, function="linalg.eigh")
-    inside = _quotient(inside, _differences(values))
+    inside = quotient(inside, differences(values))
     unit = unit_like(inside)
     inside = where(equal(unit, 1.0), multiply(unit, of_values), 0.5 * (inside + adjoint(inside)))
     return product(product(vectors, inside), adjoint(vectors))
@@ -321,141 +317,11 @@ eigvalsh = matrix(
     doc="eigenvalues alone, in the last row",
 )  # fmt: skip
 
-# --- general matrices: the same, of complex numbers ---------------------------------------------------------
-
-
-def _infer_eig(a: Spec) -> Spec:
-    _require_matrix("eig", a, True)
-    return Spec((*a.shape[:-2], 3, *a.shape[-2:]), complex_dtype(a.dtype))
-
-
-def _infer_eigvals(a: Spec) -> Spec:
-    _require_matrix("eigvals", a, True)
-    return Spec((*a.shape[:-2], a.shape[-1] + 1, a.shape[-1]), complex_dtype(a.dtype))
-
-
-def general_values_and_vectors(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Complex eigenvalues, and eigenvectors in columns."""
-    across = _by_column(a)
-    values, rows = np.empty(a.shape[:-1], complex_dtype(a.dtype)), np.empty_like(across)
-    if a.dtype.kind == "c":
-        _computed("general_eigenvectors", across, 0, a.shape[-1], values, rows)
-        return values, rows.swapaxes(-1, -2)
-    re, im = np.empty((2, *a.shape[:-1]), a.dtype)
-    _computed("general_eigenvectors", across, 0, a.shape[-1], re, im, rows)
-    values.real, values.imag = re, im
-    vectors = rows.astype(values.dtype)
-    if im.any():
-        *batch, place = np.nonzero(im > 0)  # of a conjugate pair: two rows are the parts of a vector
-        one, other = (*batch, place), (*batch, place + 1)
-        vectors.imag[one] = rows[other]
-        vectors[other] = vectors[one].conj()
-    return values, vectors.swapaxes(-1, -2)
-
-
-def general_values(a: np.ndarray) -> np.ndarray:
-    """Complex eigenvalues alone."""
-    across, values = _by_column(a), np.empty(a.shape[:-1], complex_dtype(a.dtype))
-    if a.dtype.kind == "c":
-        _computed("general_eigenvalues", across, 0, a.shape[-1], values)
-    else:
-        re, im = np.empty((2, *a.shape[:-1]), a.dtype)
-        _computed("general_eigenvalues", across, 0, a.shape[-1], re, im)
-        values.real, values.imag = re, im
-    return values
-
-
-def _evaluate_eig(a: np.ndarray) -> np.ndarray:
-    values, vectors = general_values_and_vectors(a)
-    return _planes(vectors, vectors, values[..., None, :], np.zeros((0, 0)))
-
-
-def _evaluate_eigvals(a: np.ndarray) -> np.ndarray:
-    values = general_values(a)
-    found = np.zeros((*a.shape[:-2], a.shape[-1] + 1, a.shape[-1]), values.dtype)
-    found[..., -1, :] = values
-    return found
-
-
-def _eig_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
-    """Boeddeker et al., "On the computation of complex-valued gradients" (2017), for vectors of length 1."""
-    vectors, values = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1)
-    of_vectors, of_values = plane_of(g, 0), rows_of(plane_of(g, 1), 0, 1)
-    across = adjoint(vectors)
-    if _is_nothing(g, 0):
-        return _general_values_returned(vectors, of_values, a_spec)
-    inside = free_phase(product(across, of_vectors), function="linalg.eig")
-    lengths = convert(real(_diagonal_of(inside)), dtype=complex_dtype(a_spec.dtype))
-    inside = _quotient(inside - product(product(across, vectors), lengths), conjugate(_differences(values)))
-    inside = where(equal(unit_like(inside), 1.0), multiply(unit_like(inside), of_values), inside)
-    return returned(solve(across, product(inside, across)), a_spec.dtype)
-
-
-def _general_values_returned(vectors: Array, of_values: Array, a_spec: Spec) -> Array:
-    across = adjoint(vectors)
-    return returned(solve(across, multiply(transposed(of_values), across)), a_spec.dtype)
-
-
-def _general_values_cotangent(g: Array, a: Array, a_spec: Spec) -> Array:
-    return _general_values_returned(plane_of(eig(a), 0), last_row_of(g), a_spec)
-
-
-GENERAL_REFUSAL = ("linalg.eig", NOT_CONVERGING.removeprefix("is not "))
-eig = declare(
-    "eig", "decomposition", "a", infer=_infer_eig, evaluate=_evaluate_eig, vjp={"a": _eig_cotangent},
-    call=WholeCall((), of_pairs=("eigen_general_of_complex",), refusal=GENERAL_REFUSAL),
-    grad_fn="LinalgEig", of_complex=OWN_RULES,
-    doc="eigenvectors and eigenvalues of a square matrix, which are complex, and room to compute them in",
-)  # fmt: skip
-eigvals = declare(
-    "eigvals", "decomposition", "a", infer=_infer_eigvals, evaluate=_evaluate_eigvals,
-    vjp={"a": _general_values_cotangent},
-    call=WholeCall((), of_pairs=("eigenvalues_general_of_complex",), refusal=GENERAL_REFUSAL),
-    grad_fn="LinalgEig", of_complex=OWN_RULES,
-    doc="complex eigenvalues of a square matrix alone, in the last row",
-)  # fmt: skip
-
-
-def _of_parts(x: Array, dim: int, first: int, second: int, size: int) -> Array:
-    """Complex numbers whose parts lie along a dimension."""
-    return complex_of(between(x, dim, first, first + size), between(x, dim, second, second + size))
-
-
-def _eig_of_real_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
-    g_whole, y_whole = (_of_parts(one, -3, 0, 3, 3) for one in (g, y))
-    if _is_nothing(g, 0) and _is_nothing(g, 3):
-        of_values = rows_of(plane_of(g_whole, 1), 0, 1)
-        return _general_values_returned(plane_of(y_whole, 0), of_values, a_spec)
-    return _eig_cotangent(g_whole, y_whole, a_spec)
-
-
-def _eigvals_of_real_cotangent(g: Array, a: Array, a_spec: Spec) -> Array:
-    size = a_spec.shape[-1]
-    return _general_values_cotangent(_of_parts(g, -2, size, size + 1, 1), a, a_spec)
-
-
-def _parts_of(whole: np.ndarray, dim: int) -> np.ndarray:
-    return np.concatenate([whole.real, whole.imag], dim)
-
-
-eig_of_real = matrix(
-    "eig_of_real", planes=6, square=True, functions=("eigen_general",), converges=True,
-    evaluate=lambda a: _parts_of(_evaluate_eig(a), -3), vjp={"a": _eig_of_real_cotangent},
-    doc="what `eig` makes of a real matrix: the real parts of all, then the imaginary ones",
-)  # fmt: skip
-eigvals_of_real = declare(
-    "eigvals_of_real", "decomposition", "a",
-    infer=lambda a: a.with_shape((*a.shape[:-2], a.shape[-1] + 2, a.shape[-1])),
-    evaluate=lambda a: _parts_of(_evaluate_eigvals(a), -2)[..., [*range(a.shape[-1]), a.shape[-1], -1], :],
-    call=WholeCall(("eigenvalues_general",), refusal=GENERAL_REFUSAL), vjp={"a": _eigvals_of_real_cotangent},
-    doc="the parts of the complex eigenvalues of a real matrix, in the last two rows",
-)  # fmt: skip
-
 # --- orthonormal columns that make a basis: the square factor of a tall matrix ------------------------------
 
 
 def _infer_whole_basis(a: Spec, by: str) -> Spec:
-    _require_matrix("whole_basis", a)
+    require_matrix("whole_basis", a)
     return Spec((*a.shape[:-1], a.shape[-2]), a.dtype)
 
 
@@ -485,7 +351,7 @@ def _no_rule_of_basis() -> Array:
 
 def _evaluate_svd(a: np.ndarray, adjoint: bool) -> np.ndarray:
     left, values, right = singular_values_and_vectors(a, adjoint)
-    return _planes(a, left, values[..., None, :], right)
+    return in_planes(a, left, values[..., None, :], right)
 
 
 def singular_values_and_vectors(a: np.ndarray, adjoint: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -496,17 +362,17 @@ def singular_values_and_vectors(a: np.ndarray, adjoint: bool) -> tuple[np.ndarra
     if adjoint:
         across = _finite(a.conj().copy())
         left = np.empty_like(across)
-        _computed("singular_vectors_of_wide", across, rows, size, values, right, left)
+        computed("singular_vectors_of_wide", across, rows, size, values, right, left)
         return left.conj(), values, right.swapaxes(-1, -2)
-    across = _by_column(a)
+    across = by_column(a)
     left = np.empty_like(across)
-    _computed("singular_vectors", across, rows, size, values, left, right)
+    computed("singular_vectors", across, rows, size, values, left, right)
     return left.swapaxes(-1, -2), values, right.conj()
 
 
 def singular_values(a: np.ndarray) -> np.ndarray:
     values = np.empty((*a.shape[:-2], a.shape[-1]), real_dtype(a.dtype))
-    _computed("singular_values", _by_column(a), *a.shape[-2:], values)
+    computed("singular_values", by_column(a), *a.shape[-2:], values)
     return values
 
 
@@ -516,23 +382,23 @@ def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     values = _real_values(rows_of(plane_of(y, 1), 0, 1))
     of_left, of_values = plane_of(g, 0), _real_values(rows_of(plane_of(g, 1), 0, 1))
     of_right = rows_of(plane_of(g, 2), 0, size)
-    is_left_unused, is_right_unused = _is_nothing(g, 0), _is_nothing(g, 2)
+    is_left_unused, is_right_unused = is_nothing(g, 0), is_nothing(g, 2)
     if is_left_unused and is_right_unused:
         return product(multiply(left, of_values), adjoint(right))
     # differences of squares as products: of close values they are more exact
     sums = where(equal(unit_like(right), 1.0), 1.0, values + transposed(values))
-    gaps = multiply(_differences(values), sums)
+    gaps = multiply(differences(values), sums)
     left_part = zeros_like(right) if is_left_unused else _asymmetry(product(adjoint(left), of_left))
     right_part = zeros_like(right) if is_right_unused else _asymmetry(product(adjoint(right), of_right))
-    inside = multiply(_quotient(left_part, gaps), values)
-    inside = inside + multiply(transposed(values), _quotient(right_part, gaps))
+    inside = multiply(quotient(left_part, gaps), values)
+    inside = inside + multiply(transposed(values), quotient(right_part, gaps))
     inside = inside + multiply(unit_like(inside), of_values)
     if is_complex(inside):
-        turned = _diagonal_of(free_phase(left_part + right_part, function="linalg.svd") - right_part)
-        inside = inside + _quotient(turned, 2.0 * values + zeros_like(left_part))
+        turned = diagonal_of(free_phase(left_part + right_part, function="linalg.svd") - right_part)
+        inside = inside + quotient(turned, 2.0 * values + zeros_like(left_part))
     result = product(product(left, inside), adjoint(right))
     if rows > size and not is_left_unused:
-        outside = _quotient(of_left, values + zeros_like(of_left))
+        outside = quotient(of_left, values + zeros_like(of_left))
         outside = outside - product(left, product(adjoint(left), outside))
         result = result + product(outside, adjoint(right))
     return result
@@ -565,16 +431,16 @@ svdvals = matrix(
 
 
 def _evaluate_qr(a: np.ndarray) -> np.ndarray:
-    return _planes(a, *orthonormal_and_triangular(a))
+    return in_planes(a, *orthonormal_and_triangular(a))
 
 
 def orthonormal_and_triangular(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Q and R. A matrix by row is the transpose of one by column, so LAPACK finds the L and the Q of that."""
     size, q = a.shape[-1], a.copy()
     factors = np.empty((*a.shape[:-2], size), a.dtype)
-    _computed("reflections", q, *a.shape[-2:], factors)
+    computed("reflections", q, *a.shape[-2:], factors)
     r = np.triu(q[..., :size, :])
-    _computed("orthonormal_rows", q, *a.shape[-2:], factors)
+    computed("orthonormal_rows", q, *a.shape[-2:], factors)
     return q, r
 
 
@@ -586,9 +452,9 @@ def _qr_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     size = a_spec.shape[-1]
     q, r = plane_of(y, 0), rows_of(plane_of(y, 1), 0, size)
     of_q, of_r = plane_of(g, 0), rows_of(plane_of(g, 1), 0, size)
-    if _is_nothing(g, 1):
+    if is_nothing(g, 1):
         inside = -1.0 * product(adjoint(q), of_q)
-    elif _is_nothing(g, 0):
+    elif is_nothing(g, 0):
         inside = product(of_r, adjoint(r))
     else:
         inside = product(of_r, adjoint(r)) - product(adjoint(q), of_q)
@@ -678,14 +544,14 @@ def _exp_cotangent(g: Array, a: Array) -> Array:
 
 exponentials = matrix(
     "exponentials", planes=6, square=True, functions=("exponential",),
-    evaluate=lambda a: _planes(a, _expm(a), *[np.zeros((0, 0))] * 5),
+    evaluate=lambda a: in_planes(a, _expm(a), *[np.zeros((0, 0))] * 5),
     vjp={"a": lambda g, a: _exp_cotangent(plane_of(g, 0), a)}, of_complex=HOLOMORPHIC,
     doc="the exponential of a matrix, and room to compute it in",
 )  # fmt: skip
 
 
 def _infer_square(a: Spec) -> Spec:
-    _require_matrix("matrix_exp", a, True)
+    require_matrix("matrix_exp", a, True)
     return a
 
 
@@ -710,7 +576,7 @@ def _beside(x: Array) -> Array:
 
 
 def _infer_direction(a: Spec, direction: Spec) -> Spec:
-    _require_matrix("expm_frechet", a, True)
+    require_matrix("expm_frechet", a, True)
     if a.shape != direction.shape:
         raise ShapeError(f"expm_frechet: directions of shape {a.shape} expected, found {direction.shape}.")
     return a
@@ -726,7 +592,7 @@ def _frechet(a: np.ndarray, direction: np.ndarray) -> np.ndarray:
 exponential_derivatives = declare(
     "exponential_derivatives", "decomposition", "a direction", of_complex=HOLOMORPHIC,
     infer=lambda a, direction: a.with_shape((*a.shape[:-2], 12, *a.shape[-2:])),
-    evaluate=lambda a, direction: _planes(a, _expm(a), _frechet(a, direction), *[np.zeros((0, 0))] * 10),
+    evaluate=lambda a, direction: in_planes(a, _expm(a), _frechet(a, direction), *[np.zeros((0, 0))] * 10),
     call=WholeCall(("exponential_derivative",)),
     doc="the exponential of a matrix, its derivative in a direction, and room to compute them in",
 )  # fmt: skip
@@ -760,28 +626,29 @@ def _symmetric(a: np.ndarray) -> np.ndarray:
     return lower + np.conjugate(np.swapaxes(np.tril(a, -1), -1, -2))
 
 
-def _pinv(a: Array, tolerance: Any, hermitian: bool) -> Array:
+def pseudo_inverse(a: Array, tolerance: Any, hermitian: bool) -> Array:
     """V diag(1 / s) U', by the singular values that are large enough."""
     if hermitian:
         lower = in_lower_half(a)
-        a = lower + transposed(lower)
+        a = lower + adjoint(lower)
     if is_number(a):
         kept = greater(absolute(a), 0.0)
         return where(kept, 1.0 / where(kept, a, 1.0), 0.0)
     rows, columns = a.shape[-2:]
     wide = rows < columns
-    parts = svd(transposed(a), adjoint=True) if wide else svd(a, adjoint=False)
+    parts = svd(adjoint(a), adjoint=True) if wide else svd(a, adjoint=False)
     size = min(rows, columns)
     left, values = plane_of(parts, 0), rows_of(plane_of(parts, 1), 0, 1)
     right = rows_of(plane_of(parts, 2), 0, size)
+    values = real(values) if is_complex(values) else values
     kept = greater(values, float(np.max(tolerance)) * columns_of(values, 0, 1))
     inverses = where(kept, 1.0 / where(kept, values, 1.0), 0.0)
-    found = product(multiply(right, inverses), transposed(left))
-    return transposed(found) if wide else found
+    found = product(scaled(inverses, right), adjoint(left))
+    return adjoint(found) if wide else found
 
 
 def _infer_pinv(a: Spec, tolerance: Any, hermitian: bool) -> Spec:
-    _require_matrix("pinv", a)
+    require_matrix("pinv", a)
     return a.with_shape((*a.shape[:-2], a.shape[-1], a.shape[-2]))
 
 
@@ -796,7 +663,7 @@ def _pinv_cotangent(g: Array, a: Array, y: Array) -> Array:
 
 
 pinv = declare(
-    "pinv", "composite", "a", infer=_infer_pinv, evaluate=_evaluate_pinv, body=_pinv,
+    "pinv", "composite", "a", infer=_infer_pinv, evaluate=_evaluate_pinv, body=pseudo_inverse,
     vjp={"a": _pinv_cotangent}, grad_fn="LinalgPinv", needs_own_rule=True, of_complex=OWN_RULES,
     doc="the pseudo-inverse of a matrix; the derivative is that of matrices of the same rank",
 )  # fmt: skip
