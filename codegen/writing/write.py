@@ -54,9 +54,19 @@ class Writer(LibraryWriter):
         """Of variables that say whether a choice is taken, the one that says the opposite."""
         scope = Scope(None, None)
         self._write_items(items, scope)
-        order = {name: place for place, name in enumerate(self.arrays.extent_names.values())}
-        self.prologue.sort(key=lambda one: order.get(one.defined, len(order)))
+        self._order_prologue()
         return tuple(scope.statements)
+
+    def _order_prologue(self) -> None:
+        """Extents in the order of their names, but what follows from others, as now, behind them."""
+        order = {name: place for place, name in enumerate(self.arrays.extent_names.values())}
+        places: dict[str, int] = {}
+        for one in self.prologue:
+            read = (part for part in ir.expressions([one]) if isinstance(part, ir.Variable))
+            places[one.defined] = max(
+                order.get(one.defined, len(order)), *(places.get(part.name, 0) for part in read), 0
+            )
+        self.prologue.sort(key=lambda one: places[one.defined])
 
     def _write_items(self, items: list[Item], scope: Scope) -> None:
         counted: set[int] = set()

@@ -291,7 +291,7 @@ class _Explorer:
         try:
             content = Content(value)
         except Unreadable as error:
-            raise self._unreadable(error.value, label) from None
+            raise self._unreadable(error.value, label, error.__cause__) from None
         self.streams += [(stream, label) for stream in content.streams]
         if not content.is_plain:
             self.reader.is_shareable = False
@@ -311,14 +311,17 @@ class _Explorer:
             value = [getattr(value, name) for name in names]
         self._guard_content(value, variable, label)
 
-    def _unreadable(self, value: Any, label: str) -> TraceError:
+    def _unreadable(self, value: Any, label: str, refusal: BaseException | None = None) -> TraceError:
         name = label.rpartition(".")[2].partition("[")[0]
         places = [place_of_name(code, name) for code in self._codes if name in names_in(code)]
         place = f", at {places[0]}" if places else ""
+        if refusal is None:
+            reason = "be read in each call without being used up, and code would repeat what its trace got"
+        else:
+            reason = f"be read as arrays: {refusal}"
         return TraceError(
             f"{self._code_name()} reaches {label}{place}: objects of type {type(value).__name__} can't "
-            "be read in each call without being used up, and compiled code would repeat what its trace got. "
-            "Pass what it gives as an argument, or keep it as a list or an array."
+            f"{reason}. Pass what it gives as an argument, or keep it as a list or an array."
         )
 
     def _code_name(self) -> str:

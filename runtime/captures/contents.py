@@ -34,7 +34,7 @@ LIMIT = 200_000
 
 
 class Unreadable(Exception):
-    """An object whose content can't be known without using it up, or has too many parts."""
+    """An object whose content can't be known: it would be used up, has too many parts, or refuses."""
 
     def __init__(self, value: Any) -> None:
         super().__init__(type(value).__name__)
@@ -150,7 +150,10 @@ def _taken_apart(value: Any) -> tuple[list[Any], list[Any]]:
     if isinstance(value, list | tuple | deque):
         return [len(value)], [*_attributes(value), *value]
     if hasattr(type(value), "__array__"):
-        return [np.array(value)], []
+        try:
+            return [np.array(value)], []
+        except Exception as error:  # as of another library's tensor with a gradient, whatever it raises
+            raise Unreadable(value) from error
     require_readable(value)
     attributes = _attributes(value)
     memory = _memory_of(getattr(value, "_obj", value))  # in which one that processes share has its number

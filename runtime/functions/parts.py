@@ -58,6 +58,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
     Raises:
         DimensionError: the positions do not all exist.
+        ArgumentError: `start` is a tensor, but no whole number.
 
     Example:
         >>> narrow(tensor([1, 2, 3, 4]), 0, 1, 2)
@@ -65,6 +66,12 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """
     x = tensor(input, "narrow")
     dim = own_dim(dim, x, "narrow")
+    if isinstance(start, Tensor) and (start.ndim or array_dtype(start).kind not in "iu"):
+        fail(
+            ArgumentError,
+            f"narrow(): start must be an 0-dim integral Tensor, found shape {tuple(start.shape)} of "
+            f"{start.dtype}.",
+        )
     start, length = (int(one) for one in (start, length))  # a tensor's value is a guard in a trace
     extent = x._value.shape[dim]
     start = start + extent if start < 0 else start

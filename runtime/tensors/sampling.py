@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.draw_order import DrawOrder
-from ...tracer.errors import ArgumentError
+from ...tracer.errors import ArgumentError, DTypeError
 from ...tracer.graph import Node
 from ...tracer.ops.elementwise import multiply
 from ...tracer.ops.movement import of_pairs
@@ -314,12 +314,19 @@ def multinomial(
 
     Raises:
         ArgumentError: weights that are negative, infinite or all zero, or fewer positions than samples.
+        DTypeError: weights that are no floats.
 
     Example:
         >>> multinomial(Tensor([0.0, 1.0]), 3, replacement=True)
         tensor([1, 1, 1])
     """
-    return drawn(partial(_positions, num_samples, replacement), generator, _real(input, "multinomial"))
+    weights = _real(input, "multinomial")
+    if not weights.is_floating_point():
+        raise DTypeError(
+            f"multinomial only supports floating-point dtypes for input, found {weights.dtype}. Convert it, "
+            "e.g. with .float()."
+        )
+    return drawn(partial(_positions, num_samples, replacement), generator, weights)
 
 
 def _positions(

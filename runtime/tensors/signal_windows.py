@@ -162,12 +162,16 @@ def general_cosine(M: int, *, a: Iterable[float], **options: Any) -> Tensor:
     """a[0] - a[1] cos(t) + a[2] cos(2 t) - ... Options as of `bartlett`.
 
     Raises:
-        ArgumentError: `a` is empty.
+        ArgumentError: `a` is empty, or no sequence of numbers.
 
     Example:
         >>> signal.windows.general_cosine(3, a=(0.5, 0.5))
         tensor([0., 1., 0.])
     """
+    if not isinstance(a, Iterable):
+        raise ArgumentError(
+            f"signal.windows.general_cosine: coefficients `a` must be a list of numbers, found {a!r}."
+        )
     weights = tuple(a)
     if not weights:
         raise ArgumentError("signal.windows.general_cosine: coefficients `a` cannot be empty.")

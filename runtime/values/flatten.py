@@ -22,7 +22,7 @@ from ...tracer.dims import plain, python_type
 from ...tracer.errors import OutputError
 from ..captures.classes import copied_from
 from .foreign import how_to_return
-from .tensor import Tensor
+from .tensor import Size, Tensor
 
 NAMESPACE = "pullback"
 CONTAINERS = frozenset((list, tuple, dict, OrderedDict, defaultdict, deque))
@@ -162,7 +162,7 @@ class Results:
         if value is None or python_type(value) in (bool, int, float, complex):
             return self._constant(plain(value))
         kind = type(value)
-        if kind in (list, tuple, deque):
+        if kind in (list, tuple, deque, Size):
             items = [self._take_apart(item, (*path, index)) for index, item in enumerate(value)]
             return self._sequence(value, kind, items)
         if kind in (dict, OrderedDict, defaultdict):
@@ -188,6 +188,8 @@ class Results:
         if kind is tuple:
             return f"({''.join(f'{item}, ' for item in items)})"
         listed = f"[{', '.join(items)}]"
+        if kind is Size:
+            return f"{self._constant(Size)}({listed})"
         return listed if kind is list else f"{self._constant(deque)}({listed}, {value.maxlen!r})"
 
     def _mapping(self, value: Any, kind: type, items: str) -> str:

@@ -57,6 +57,7 @@ WRONG: list[tuple[Callable[[], Any], type[PullbackError], str]] = [
     (lambda: -B, DTypeError, "Negation, the `-` operator, on a bool tensor is not supported"),
     (lambda: ~X, DTypeError, "~ (operator.invert) is only implemented on integer and Boolean-type tensors"),
     (lambda: X & X, DTypeError, "bitwise_and: bool or integer operands expected, found float64"),
+    (lambda: PUBLIC["narrow"](X, 1, B[0, 0], 1), ArgumentError, "start must be an 0-dim integral Tensor"),
     (lambda: N**-1, ArgumentError, "Integers to negative integer powers are not allowed"),
     (lambda: PUBLIC["div"](X, X, rounding_mode="up"), ArgumentError, "but found 'up'"),
     (lambda: X.clamp(), ArgumentError, "At least one of 'min' or 'max' must not be None"),

@@ -523,3 +523,23 @@ def test_bodies_whose_sizes_agree_by_chance_are_two() -> None:
 
     (n,), (m,) = named((5,), "x"), named((5,), "y")
     assert body(n).structure == body(n).structure != body(m).structure
+
+
+def test_a_size_that_follows_from_others_stands_behind_them() -> None:
+    """Here that of an argument of which nothing else is read follows from those of two parts."""
+
+    random = np.random.default_rng(0)
+    shapes = (2, 2, 4), (2, 2, 4), (4,), (2, 2, 4), (2, 2, 4), (2, 4, 22)
+    x, w, b, *weights = (pb.tensor(random.normal(size=shape)) for shape in shapes)
+
+    def loss(x: Any, w: Any, b: Any) -> Any:
+        found = pb.nn.functional.conv_transpose1d(x, w, b, 3, 1, 2, groups=2, dilation=4)
+        return (found * weights[2]).sum()
+
+    def product(x: Any, w: Any, b: Any) -> Any:
+        pulled = pb.grad(loss, argnums=(0, 1))(x, w, b)
+        return sum((one * weight).sum() for one, weight in zip(pulled, weights))
+
+    gradients = pb.grad(product, argnums=(0, 1, 2))
+    for found, wanted in zip(pb.compile(gradients)(x, w, b), gradients(x, w, b)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)

@@ -181,6 +181,19 @@ def test_integer_powers_wrap_around(dtype: str) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.filterwarnings("ignore:.*overflow encountered")
+def test_integers_wrap_around_as_numpys() -> None:
+    """LLVM takes it for impossible where it is told that numbers do not overflow: x + 1 > x is true then."""
+    x = np.array([2**63 - 1, 3, -(2**63), 3037000500, 2**62])
+
+    def compared(x):
+        doubled = x * 2
+        return x + 1 > x, x * x < 0, doubled // 2 == x, x * 6 // 3, x - 1 < x, np.where(x > 0, x + x, 0) < 0
+
+    for found, wanted in zip(pb.compile(compared)(x), compared(x)):
+        np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize("transform", [lambda f: f, pb.compile])
 def test_integers_to_negative_powers(transform: Any) -> None:
     """Fractions are dropped of tensors, as PyTorch does; of arrays it is an error, as NumPy's."""

@@ -580,6 +580,13 @@ def test_an_open_file_is_refused() -> None:
         pb.compile(lambda x: x * len(file.readline()))(X)
 
 
+def test_an_object_that_refuses_to_be_read_is_named() -> None:
+    torch = pytest.importorskip("torch")
+    held = {"a": torch.ones(2, requires_grad=True)}
+    with pytest.raises(TraceError, match=r"reaches held\['a'\].*can't be read as arrays: .*requires grad"):
+        pb.compile(lambda x: x * len(held))(X)
+
+
 # --- masked arrays and matrices -----------------------------------------------------------------------------
 
 MASKED = np.ma.array(X, mask=[0, 1, 0])

@@ -173,12 +173,14 @@ def test_results_rebuild_every_container() -> None:
         "default": collections.defaultdict(list, x=shared),
         "deque": collections.deque([shared], maxlen=3),
         "dataclass": frozen({"x": None}),
+        "size": pb.Size((2, 3)),
     }
     results = Results(value, "f")
     assert len(results.leaves) == 2, "one array returned twice is one leaf"
     built = results.builder(lambda argument: argument)(["zeros", "ones"])
     assert built["list"] == ["zeros", 1.5] and built["pair"] == Pair("zeros", ("ones",))
     assert list(built["ordered"]) == [(1, 2)] and built["default"]["new"] == []
+    assert built["size"].numel() == 6
     assert built["deque"].maxlen == 3 and built["dataclass"].left == {"x": None}
     assert Results((), "f").builder(lambda argument: argument)(None) == ()
     with pytest.raises(OutputError, match=r"f returns 'x', of type str, at result\['a'\]\[0\]"):

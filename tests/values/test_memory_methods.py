@@ -85,6 +85,7 @@ def test_windows_that_there_are_not() -> None:
     for call in (
         lambda: windows.hann(-1), lambda: windows.gaussian(3, std=0.0), lambda: windows.kaiser(3, beta=-1.0),
         lambda: windows.exponential(3, center=1.0), lambda: windows.general_cosine(3, a=()),
+        lambda: windows.general_cosine(3, a=None),
     ):  # fmt: skip
         with pytest.raises(pb.errors.ArgumentError, match="signal.windows"):
             call()
@@ -100,6 +101,8 @@ def test_multinomial() -> None:
     assert drawn.shape == (2, 4000) and drawn.dtype == pb.int64
     assert (drawn[0] == 1).double().mean().item() == pytest.approx(0.75, abs=0.05)
     assert not (drawn[0] == 0).any() and not (drawn[1] == 2).any()
+    with pytest.raises(pb.errors.DTypeError, match="only supports floating-point dtypes for input, found"):
+        pb.multinomial(pb.tensor([1, 2]), 1)
     assert pb.multinomial(weights, 2).sort().values.tolist() == [[1, 2], [0, 1]]
     for bad, samples in (([-1.0, 2.0], 1), ([0.0, 0.0], 1), ([1.0, 1.0], 3)):
         with pytest.raises(pb.errors.ArgumentError, match="multinomial"):

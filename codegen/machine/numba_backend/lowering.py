@@ -25,7 +25,7 @@ from .callees import call_of
 from .kinds import NONE, SLICE, Array, ArrayValue, Kind, Other, Tuple, results
 from .outline import outline, vector_bits
 from .parts import FastMathOptions, fastmathpass, ir
-from .translate import translate
+from .translate import numbers_from_arrays, translate
 
 _INT1, _INT8, _INT64 = (llvm_ir.IntType(bits) for bits in (1, 8, 64))
 ADDRESS = _INT8.as_pointer()
@@ -84,6 +84,7 @@ class _Lowering:
     ) -> None:
         """Raises TypeError where an operation does not suit its operands, or a variable changes its kind."""
         translated, self.in_memory = translate(function, brief_loops)
+        self.from_arrays = numbers_from_arrays(translated)
         self.functions, self.module = functions, functions.module
         self.home = function.__module__
         self.result: Kind | None = None
@@ -250,7 +251,8 @@ class _Lowering:
         operands = [self._load(one) for one in (value.lhs, value.rhs)]
         both, result = operations.kind_of_binary(function, *(kind for kind, _ in operands))
         left, right = (self._cast(*one, both) for one in operands)
-        return result, operations.binary(self.builder, function, both, left, right)
+        wraps = value.lhs.name in self.from_arrays or value.rhs.name in self.from_arrays
+        return result, operations.binary(self.builder, function, both, left, right, wraps)
 
     def _value_of_unary(self, value: Any) -> Typed:
         return operations.unary(self.builder, value.fn, *self._load(value.value))

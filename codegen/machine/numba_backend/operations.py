@@ -70,12 +70,16 @@ def kind_of_binary(function: Any, left: Kind, right: Kind) -> tuple[np.dtype, np
     return kind, kind
 
 
-def binary(builder: ir.IRBuilder, function: Any, kind: np.dtype, left: ir.Value, right: ir.Value) -> ir.Value:
-    """An operator of two numbers of one kind."""
+def binary(
+    builder: ir.IRBuilder, function: Any, kind: np.dtype, left: ir.Value, right: ir.Value, wraps: bool = False
+) -> ir.Value:
+    """An operator of two numbers of one kind; integers may wrap around, as NumPy's, or are said not to."""
     if function in SIGNS:
         return compare(builder, SIGNS[function], kind, left, right)
     if function in BITWISE:
         return BITWISE[function](builder, left, right)
+    if wraps and function in WRAPPING and kind.kind != "f":
+        return WRAPPING[function](builder, left, right)
     combine = ARITHMETIC[function][kind.kind == "f"]
     assert combine is not None
     return combine(builder, kind, left, right)
@@ -244,7 +248,7 @@ def _is_odd(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
 
 
 def _integral(method: Callable[..., ir.Value]) -> Combine:
-    """Signed integers do not overflow, as indices do not."""
+    """Signed integers do not overflow: sizes and indices, of which LLVM knows more so."""
     return lambda builder, kind, one, other: method(
         builder, one, other, flags=["nsw"] if kind.kind == "i" else []
     )
@@ -261,6 +265,9 @@ SIGNS: dict[Any, str] = {
 }  # fmt: skip
 BITWISE: dict[Any, Callable[..., ir.Value]] = {
     operator.and_: _BUILDER.and_, operator.or_: _BUILDER.or_, operator.xor: _BUILDER.xor,
+}  # fmt: skip
+WRAPPING: dict[Any, Callable[..., ir.Value]] = {
+    operator.add: _BUILDER.add, operator.sub: _BUILDER.sub, operator.mul: _BUILDER.mul,
 }  # fmt: skip
 ARITHMETIC: dict[Any, tuple[Combine | None, Combine | None]] = {
     operator.add: (_integral(_BUILDER.add), _floating(_BUILDER.fadd)),

@@ -14,7 +14,7 @@ import contextlib
 import functools
 import linecache
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -63,6 +63,27 @@ def translate(
     Raises SyntaxError for a statement or an expression that kernels do not have.
     """
     return _Translator(function, brief_loops).translated()
+
+
+def numbers_from_arrays(blocks: Mapping[int, ir.Block]) -> set[str]:
+    """The variables in which elements of arrays have a part. The other integers are sizes and indices."""
+    assigned = [one for block in blocks.values() for one in block.body if isinstance(one, ir.Assign)]
+    found: set[str] = set()
+    count = -1
+    while count < len(found):  # loops hand on what is assigned further below
+        count = len(found)
+        for one in assigned:
+            if one.target.name not in found and _is_from_arrays(one.value, found):
+                found.add(one.target.name)
+    return found
+
+
+def _is_from_arrays(value: Any, found: set[str]) -> bool:
+    if isinstance(value, ir.Var):
+        return value.name in found
+    if not isinstance(value, ir.Expr) or value.op == "getattr":
+        return False
+    return value.op == "getitem" or any(one.name in found for one in value.list_vars())
 
 
 @functools.lru_cache(maxsize=16)
