@@ -1029,4 +1029,6 @@ NOT_IN_THE_TABLE = {
     "triangular_solution": MATRICES,
     "eliminated": MATRICES,
     "eliminated_solution": MATRICES,
+    "inverse_norm": MATRICES,
+    "reciprocal_condition": MATRICES,
 }
