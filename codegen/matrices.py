@@ -7,6 +7,8 @@ result, as LAPACK does, and generated code raises where there is none. Others le
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 from numpy import int64
 
@@ -18,6 +20,8 @@ BLOCK = 16
 """Columns that are eliminated by loops before a product brings the rest up to date."""
 SMALL_FACTOR = 32
 """Columns up to which loops find Cholesky's factor as fast as LAPACK."""
+MOST_PROBED = 5
+"""Columns of an inverse that are tried for the largest."""
 triangular_factor = ROUTINES["triangular_factor"]
 
 
@@ -87,10 +91,16 @@ def solve_upper(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 
 def solve_row(a: np.ndarray, out: np.ndarray, i: int, first: int, stop: int, is_unit: bool) -> None:
     """Row `i` of the solution in place, from the rows `first` to `stop`."""
-    for k in range(first, stop):
-        factor = a[i, k]
-        for j in range(out.shape[1]):
-            out[i, j] -= factor * out[k, j]
+    if out.shape[1] == 1:  # a sum that no step has to store
+        total = 0.0
+        for k in range(first, stop):
+            total += a[i, k] * out[k, 0]
+        out[i, 0] -= total
+    else:
+        for k in range(first, stop):
+            factor = a[i, k]
+            for j in range(out.shape[1]):
+                out[i, j] -= factor * out[k, j]
     if not is_unit:
         pivot = a[i, i]
         for j in range(out.shape[1]):
@@ -136,16 +146,21 @@ def eliminate(a: np.ndarray, out: np.ndarray) -> None:
 def eliminate_rows(out: np.ndarray, exchanged: np.ndarray) -> None:
     """L, without its ones, and U of a matrix of any shape in place.
 
-    The first column of `exchanged` says with which row each is exchanged, one after the other.
+    The first column of `exchanged` says with which row each is exchanged, one after the other. Rows below and
+    columns on the right where a block of columns, or of rows, holds nothing but zeros stay as they are: of a
+    banded matrix little more than the bands is touched.
     """
     rows, columns = out.shape
     count = min(rows, columns)
     for start in range(0, count, BLOCK):
         stop = min(start + BLOCK, count)
+        bottom = rows
+        while bottom > stop and are_zeros(out[bottom - 1 : bottom, start:stop]):
+            bottom -= 1
         for k in range(start, stop):
             place = k
             largest = abs(out[k, k])
-            for i in range(k + 1, rows):
+            for i in range(k + 1, bottom):
                 if abs(out[i, k]) > largest:
                     largest = abs(out[i, k])
                     place = i
@@ -153,19 +168,34 @@ def eliminate_rows(out: np.ndarray, exchanged: np.ndarray) -> None:
             exchange(out, k, place)
             pivot = out[k, k]
             if pivot != 0.0:
-                for i in range(k + 1, rows):
+                for i in range(k + 1, bottom):
                     factor = out[i, k] / pivot
                     out[i, k] = factor
                     for j in range(k + 1, stop):
                         out[i, j] -= factor * out[k, j]
-        if stop < columns:
+        edge = columns
+        while edge > stop and are_zeros(out[start:stop, max(edge - BLOCK, stop) : edge]):
+            edge = max(edge - BLOCK, stop)
+        if stop < edge:
             for i in range(start + 1, stop):
                 for k in range(start, i):
                     factor = out[i, k]
-                    for j in range(stop, columns):
+                    for j in range(stop, edge):
                         out[i, j] -= factor * out[k, j]
-            if stop < rows:
-                gemm(-1.0, out[stop:, start:stop], out[start:stop, stop:], 1.0, out[stop:, stop:])
+            if stop < bottom:
+                gemm(
+                    -1.0, out[stop:bottom, start:stop], out[start:stop, stop:edge], 1.0,
+                    out[stop:bottom, stop:edge],
+                )  # fmt: skip
+
+
+def are_zeros(a: np.ndarray) -> bool:
+    """Whether all elements are 0."""
+    total = 0.0
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            total += abs(a[i, j])
+    return total == 0.0
 
 
 def exchange(out: np.ndarray, one: int, other: int | int64) -> None:
@@ -214,6 +244,61 @@ def solve_eliminated_transposed(eliminated: np.ndarray, b: np.ndarray, out: np.n
     return is_regular(eliminated)
 
 
+def estimate_inverse_norm(eliminated: np.ndarray, out: np.ndarray) -> None:
+    """An estimate from below of the largest sum of a column of the inverse, in sizes: at the last place.
+
+    The columns of `out` are room for it: a right-hand side, a solution and signs. It is infinite without an
+    inverse. N. J. Higham, FORTRAN codes for estimating the one-norm of a real or complex matrix (1988).
+
+    >>> estimate_inverse_norm(eliminated, columns)
+    """
+    size = out.shape[0]
+    right = out[:, :1]
+    found = out[:, 1:2]
+    estimate = inf
+    if is_regular(eliminated):
+        estimate = 0.0
+        place = 0
+        steps = 0
+        goes_on = True
+        for i in range(size):
+            right[i, 0] = 1.0 / size
+            out[i, 2] = 0.0
+        while goes_on and steps < MOST_PROBED:
+            solve_eliminated(eliminated, right, found)
+            total = 0.0
+            turns = False
+            for i in range(size):
+                sign = 1.0 if found[i, 0] >= 0.0 else -1.0
+                total += abs(found[i, 0])
+                turns = turns or sign != out[i, 2]
+                out[i, 2] = sign
+                right[i, 0] = sign
+            goes_on = turns and not total <= estimate
+            estimate = estimate if total <= estimate else total
+            steps += 1
+            if goes_on:
+                solve_eliminated_transposed(eliminated, right, found)
+                largest = -1.0
+                before = place if steps > 1 else -1
+                for i in range(size):
+                    right[i, 0] = 0.0
+                    if abs(found[i, 0]) > largest:
+                        largest = abs(found[i, 0])
+                        place = i
+                goes_on = place != before
+                right[place, 0] = 1.0
+        for i in range(size):
+            right[i, 0] = (1.0 - 2.0 * (i % 2)) * (1.0 + i / max(size - 1, 1))
+        solve_eliminated(eliminated, right, found)
+        total = 0.0
+        for i in range(size):
+            total += abs(found[i, 0])
+        total = 2.0 * total / (3.0 * size)
+        estimate = estimate if total <= estimate else total
+    out[size - 1, 2] = estimate
+
+
 FUNCTIONS = (
     factor_cholesky,
     solve_lower,
@@ -221,5 +306,6 @@ FUNCTIONS = (
     eliminate,
     solve_eliminated,
     solve_eliminated_transposed,
+    estimate_inverse_norm,
 )
 """Those that generated code calls."""

@@ -32,7 +32,7 @@ from .ir.interpret import interpret
 from .ir.verify import verify
 from .machine import compile as machine
 from .machine import store
-from .machine.memory import POISONED, allocator, is_large
+from .machine.memory import POISONED, Scratch, allocator, is_large
 from .machine.signatures import argument_types, sharing_of
 from .machine.small_calls import caller
 from .machine.threads import get_num_threads
@@ -439,16 +439,19 @@ def _staged_runner(program: ir.Program, plan: Plan, kernels: Sequence[Kernel], s
     handed = [(len(used) + one.position, one.shape) for one in plan.outputs]
     as_they_are = simple and all(one.shape == specs[one.position].shape for one in plan.outputs)
     places = [place for place, _ in handed]
+    scratch = Scratch(specs, allocators, {*distinct, *([len(specs) - 1] if counts else ())})
 
     def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        filled = scratch.take()
         values = [arrays[place] for place in used]
-        values += [allocate() for allocate in allocators]
+        values += filled
         for place, owner, offset, shape, dtype in lent:
             values[place] = np.ndarray(shape, dtype, values[owner], offset)
         for run_stage in stages:
             run_stage(values)
             if counts and values[-1].tobytes() != nothing:
                 raise _TooSmall(values[-1])
+        scratch.give_back(filled)
         if as_they_are:
             return tuple([values[place] for place in places])
         if simple:

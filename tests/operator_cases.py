@@ -1046,4 +1046,6 @@ NOT_IN_THE_TABLE = {
     "triangular_solution": MATRICES,
     "eliminated": MATRICES,
     "eliminated_solution": MATRICES,
+    "inverse_norm": MATRICES,
+    "reciprocal_condition": MATRICES,
 }

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ from .small_calls import NEW_FROM_DESCRIPTOR, built_in_with, numpy_pointer
 
 SMALLEST_KEPT = 1 << 17
 LARGEST_KEPT = 1 << 28
-"""Bytes: below, `malloc` does not give memory back to the system; above, keeping it would be dear."""
+"""Bytes: below, `malloc` does not give memory back to the system, and programs keep their scratch; above,
+keeping it would be dear."""
 MOST_KEPT = 1 << 29
 """Bytes of all blocks that are kept, of any size; those that were freed first go first."""
 MOST_BLOCKS = 256
@@ -334,6 +336,40 @@ def _allocator(spec: Spec) -> Callable[[], np.ndarray]:
         return _pool().allocator(spec)
     shape, dtype = spec.shape, spec.dtype
     return lambda: np.empty(shape, dtype)
+
+
+class Scratch:
+    """The arrays that a program fills; small ones that nobody gets are kept for the next call.
+
+    Attributes:
+        anew: the places of those that each call gets new.
+    """
+
+    def __init__(
+        self, specs: Sequence[Spec], allocators: Sequence[Callable[[], Any]], given: Collection[int]
+    ) -> None:
+        self.allocators = allocators
+        by_size = sorted(range(len(specs)), key=lambda place: specs[place].nbytes)
+        sizes = itertools.accumulate(specs[place].nbytes for place in by_size)
+        small = {place for place, size in zip(by_size, sizes) if size < SMALLEST_KEPT}
+        self.anew = [one for one in range(len(specs)) if one in given or one not in small or POISONED]
+        self.spare: list[list[Any]] = []
+
+    def take(self) -> list[Any]:
+        """All arrays: those of a call that has ended, if there are any that no other call has."""
+        try:
+            filled = self.spare.pop()
+        except IndexError:
+            return [allocate() for allocate in self.allocators]
+        for place in self.anew:
+            filled[place] = self.allocators[place]()
+        return filled
+
+    def give_back(self, filled: list[Any]) -> None:
+        """Keep what may be used again."""
+        for place in self.anew:
+            filled[place] = None
+        self.spare.append(filled)
 
 
 def kept_bytes() -> int:

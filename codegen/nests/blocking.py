@@ -20,7 +20,6 @@ from pullback.tracer.ops.elementwise import reciprocal
 
 from ..cost.machine import EXPENSIVE, this_machine
 from .expression import Axis, Compute, Expression, arithmetic, axes_of, children
-from .extents import ONE
 from .tree import Item, Loop, Root, Scan
 
 ROW_SHARE = 0.15
@@ -85,16 +84,17 @@ def _worth_vectors(loop: Loop) -> list[Root]:
 
 
 def split_into_blocks(items: list[Item], roots: list[Root], kept: dict[Node, tuple[int, ...]]) -> list[Item]:
-    """The loops in order; those that gain by it in blocks of rows."""
+    """The loops in order; those that gain by it in blocks of rows, also inside of each step of a loop."""
     return [_in_blocks(item, roots, kept) if isinstance(item, Loop) else item for item in items]
 
 
 def _in_blocks(loop: Loop, roots: list[Root], kept: dict[Node, tuple[int, ...]]) -> Loop:
     if loop.block:
         return loop
-    runs: list[list[Item]] = []
     if loop.steps:
+        loop.items = split_into_blocks(loop.items, roots, kept)
         return loop
+    runs: list[list[Item]] = []
     if any(map(_is_serial, loop.items)):
         runs = _alternating(_worth_vectors(loop))
     elif _gains(loop, roots, kept):
@@ -118,7 +118,7 @@ def _gains(loop: Loop, roots: list[Root], kept: dict[Node, tuple[int, ...]]) -> 
     """Whether rows have so much to do between inner loops that it is worth vectors."""
     if loop.extent.value < 2 * rows_of_block():
         return False
-    inside = [root for root in roots if root.path[:1] == [loop]]
+    inside = [root for root in roots if loop in root.path]
     leaves = [one for one in loop.items if isinstance(one, Root)]
     if len(leaves) == len(loop.items) or any(_keeps_a_row(root, loop, kept) for root in inside):
         return False
@@ -126,7 +126,7 @@ def _gains(loop: Loop, roots: list[Root], kept: dict[Node, tuple[int, ...]]) -> 
         return False
     seen: set[Node] = set()
     between = sum(arithmetic(root.value, seen) for root in leaves if root.value is not None)
-    within = sum(_arithmetic_of_row(root) for root in inside if root not in leaves)
+    within = sum(_arithmetic_of_row(root, loop) for root in inside if root not in leaves)
     return between >= max(EXPENSIVE, ROW_SHARE * within)
 
 
@@ -138,9 +138,9 @@ def _keeps_a_row(root: Root, loop: Loop, kept: dict[Node, tuple[int, ...]]) -> b
     return not any(getattr(root.target[dim], "axis", None) is axis for dim in kept[root.node])
 
 
-def _arithmetic_of_row(root: Root) -> int:
-    points = math.prod(axis.extent.value for axis in root.axes[1:] if axis.extent is not ONE)
-    return points * (2 + root.effort)
+def _arithmetic_of_row(root: Root, loop: Loop) -> int:
+    inner = root.path[root.path.index(loop) + 1 :]
+    return math.prod(one.extent.value for one in inner) * (2 + root.effort)
 
 
 def rows_of_block() -> int:

@@ -354,6 +354,12 @@ def _matrix(node: Node, operands: list[Symbols]) -> Symbols:
     return (*batch, fresh(node.shape[-2]) if has_another_row else rows, columns)
 
 
+def _inverse_norm(node: Node, operands: list[Symbols]) -> Symbols:
+    """A row for each of the matrix."""
+    *batch, _, columns = operands[0]
+    return (*batch, columns, fresh(node.shape[-1]))
+
+
 def _decomposition(node: Node, operands: list[Symbols]) -> Symbols:
     """Planes of each matrix's shape, or one with another row."""
     *batch, rows, columns = operands[0]
@@ -480,6 +486,7 @@ _RULES: dict[str, Rule] = {
     "eliminated_pairs_solution": _solution_of_pairs,
     "solved_triangle_pairs": _solution_of_pairs,
     **{one.name: _decomposition_of_pairs for one in BY_CALLS.values()},
+    "inverse_norm": _inverse_norm,
     "whole_basis": _square,
     "least_squares": _fresh,
     "sylvester": _sides,

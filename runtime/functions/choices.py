@@ -24,7 +24,7 @@ from ..values.value_kinds import Auxiliary, PythonNumber
 from .common import fail
 from .decisions import integer_of, known_truth, truth_of
 from .draws_in_bodies import counted, counting_draws
-from .structures import Structured, require_same, structured
+from .structures import Structured, require_same, spec_of_tensor, structured
 
 __all__ = ["cond", "switch"]
 
@@ -82,6 +82,15 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
         for number, branch in enumerate(branches)
     ]
     return choices[0][1](*operands) if not last else _choose("switch", choices, operands)
+
+
+def replaced_if(pred: Tensor, value: Tensor, function: Callable[[], Tensor]) -> Tensor:
+    """`value`, in whose place is what the function gives if `pred`; in a trace alone."""
+    body = trace_body("replaced_if", lambda _: [function()], [])
+    before = [make_input(spec_of_tensor(value), "")]
+    attributes = attributes_of_loop(body.graph("replaced_if", current_origin(), before), 1, 1, trips=GIVEN)
+    (found,) = apply_loop([value, *body.constants, pred], attributes).tensors
+    return found
 
 
 Choice = tuple[Tensor, Function, str]

@@ -9,19 +9,16 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, LinearAlgebraError
-from ...tracer.spec import Spec
-from ...tracer.trace import is_tracing
-from ..autograd.foreign_calls import call_python
+from ...tracer.ops.linalg import reciprocal_condition
 from ..functions import linalg
 from ..functions.common import fail
 from ..functions.comparison import where
 from ..functions.movement import transpose
 from ..functions.stopping import stop_gradient
-from ..functions.structures import spec_of_tensor
+from ..tape.apply import apply
 from ..transforms.transforms import jacobian, jvp
 from ..values.modes import no_grad
-from ..values.tensor import Tensor, make
-from ..values.value_kinds import Auxiliary
+from ..values.tensor import Tensor
 from .krylov import BY_NAME
 from .linear import solved_by, transposed
 from .requirements import Failure, require
@@ -115,35 +112,22 @@ NO_ROOT = (
 )
 
 
+SINGULAR = (
+    "{0}: the Jacobian of the equations is singular at the solution (its reciprocal condition number is "
+    "{{0:.1e}}), so the solution has no derivative with respect to what they depend on. Add equations that "
+    "make it unique, or solve a regularised problem."
+)
+
+
 def regularity(matrix: Tensor, function: str) -> Tensor:
     """1, if a square matrix has an inverse, as far as its digits tell; compiled as well.
 
     Raises:
         LinearAlgebraError: it has none.
     """
-
-    def run(array: np.ndarray) -> list[np.ndarray]:
-        condition = _reciprocal_condition(array)
-        if not condition > np.finfo(array.dtype).eps:
-            raise LinearAlgebraError(
-                f"{function}: the Jacobian of the equations is singular at the solution (its reciprocal "
-                f"condition number is {condition:.1e}), so the solution has no derivative with respect to "
-                "what they depend on. Add equations that make it unique, or solve a regularised problem."
-            )
-        return [np.ones((), array.dtype)]
-
-    given = stop_gradient(matrix)
-    if not is_tracing():
-        return make(run(given.payload)[0], Auxiliary)
-    spec = Spec((), spec_of_tensor(given).dtype)
-    return call_python(regularity, function, "regularity", run, [given], [spec])[0]
-
-
-def _reciprocal_condition(matrix: np.ndarray) -> float:
-    """An estimate of it in the 1-norm (LAPACK's gecon), nan where elements are."""
-    from scipy.linalg import lapack  # not at start
-
-    if not np.isfinite(matrix).all():
-        return float("nan")
-    factors, _, failed = lapack.dgetrf(matrix)
-    return 0.0 if failed else float(lapack.dgecon(factors, np.linalg.norm(matrix, 1))[0])
+    with np.errstate(all="ignore"):
+        condition = apply(reciprocal_condition, stop_gradient(matrix))
+    holds = condition > float(np.finfo(matrix._value.dtype).eps)
+    return require(
+        condition * 0.0 + 1.0, holds, Failure(SINGULAR.format(function), LinearAlgebraError), condition
+    )

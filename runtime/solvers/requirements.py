@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ConvergenceError, PullbackError
+from ...tracer.ops import elementwise
 from ...tracer.origin import place_of_caller
 from ...tracer.trace import is_tracing
 from ..autograd.foreign_calls import call_python
+from ..functions.choices import replaced_if
 from ..functions.stopping import stop_gradient
 from ..functions.structures import spec_of_tensor
-from ..tape.apply import standing_for
+from ..tape.apply import apply, standing_for
 from ..values.tensor import Tensor
 
 
@@ -51,5 +53,8 @@ def require(value: Tensor, holds: Any, failure: Failure, *known: Any) -> Tensor:
     if not is_tracing():
         run(*(one.payload for one in operands))
         return value
-    (found,) = call_python(require, failure, "require", run, operands, [spec_of_tensor(value)])
-    return found
+
+    def raised() -> Tensor:
+        return call_python(require, failure, "require", run, operands, [spec_of_tensor(value)])[0]
+
+    return replaced_if(apply(elementwise.logical_not, operands[1].all()), operands[0], raised)

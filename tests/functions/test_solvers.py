@@ -1,5 +1,6 @@
 """Solvers: values against SciPy's, derivatives of two orders against differences, in every way of running."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -292,6 +293,17 @@ class TestRefusals:
     def test_other_numbers_of_equations(self, run: Any) -> None:
         with pytest.raises(OutputError, match="1 values for 2 unknowns"):
             run(lambda a: pb.root(lambda x: (x * a).sum(), np.ones(2)))(1.0)
+
+
+def test_code_calls_python_only_where_a_solver_has_failed() -> None:
+    def solution(a: Any) -> Any:
+        return pb.root(equations, np.ones(3), (a,)).sum()
+
+    source = pb.compile(pb.grad(solution)).source(PARAMETERS)
+    calls = re.findall(r"(if .*:\n *)?\b(require\w*)\(\w", source)
+    assert len(calls) == 4
+    assert all(condition for condition, _ in calls)
+    assert source.count(" eliminate(") == 2  # in a step of Newton's method, and at the solution
 
 
 def test_unknown_methods_are_named() -> None:

@@ -39,6 +39,27 @@ def test_values_are_computed_apart_from_the_additions():
     assert "exp(" in first and "exp(" not in second and "] +=" in second
 
 
+def test_rows_of_each_step_of_a_loop_are_in_blocks():
+    """What is computed of a row's sum is in vectors there, too."""
+
+    def descent(x, y):
+        def loss(w):
+            return (pb.softplus(x @ w) * pb.sin(y * (x @ w))).sum()
+
+        return pb.fori_loop(0, 4, lambda _, w: w - 0.01 * pb.grad(loss)(w), np.zeros(10))
+
+    rng = np.random.default_rng(0)
+    arrays = rng.standard_normal((150, 10)), rng.standard_normal(150)
+    compiled = pb.compile(descent)
+    np.testing.assert_allclose(compiled(*arrays), descent(*arrays), rtol=1e-12)
+    (program,) = compiled.programs(*arrays)
+    (checked, *_) = program.run_interpreted(arrays)
+    np.testing.assert_allclose(checked, descent(*arrays), rtol=1e-12)
+    steps = program.source[program.source.index("for block in range") :]
+    before, *after = steps.split("for j in range(block, block_stop):")[1:]
+    assert "softplus(" in before and "] +=" in after[0] and "softplus(" not in after[0]
+
+
 @pytest.mark.parametrize("count", [128, 200, 321])
 @pytest.mark.parametrize("parallel", [False, True])
 def test_borders_of_differences_are_in_their_blocks(parallel, count):

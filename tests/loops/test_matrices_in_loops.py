@@ -240,10 +240,11 @@ def factorised(a: Node) -> list[Node]:
         matrices.cholesky_factor(a),
         matrices.eliminated_solution(factors, a, transposed=False),
         matrices.triangular_solution(a, a, lower=True, transposed=False),
+        matrices.inverse_norm(factors),
     ]
 
 
-@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("place", range(5))
 def test_a_factorisation_itself_has_no_derivative_but_an_error(place: int) -> None:
     a = make_input(spec_of(np.eye(2)), "a")
     found = factorised(a)[place]

@@ -203,6 +203,19 @@ def test_threads_have_blocks_of_their_own(doubled: Callable[..., Any]) -> None:
     assert memory.kept_bytes() <= 8 * 8 * LARGE
 
 
+def test_scratch_serves_one_call_at_a_time_and_results_are_new() -> None:
+    specs = [Spec((3,), FLOAT64), Spec((4,), FLOAT64), Spec((LARGE,), FLOAT64)]
+    scratch = memory.Scratch(specs, [memory.allocator(one) for one in specs], {1})
+    first, other = scratch.take(), scratch.take()
+    assert not any(one is another for one, another in zip(first, other))
+    kept, result, large = first
+    scratch.give_back(first)
+    again = scratch.take()
+    assert again[0] is kept
+    assert again[1] is not result
+    assert again[2] is not large
+
+
 def test_new_memory_may_be_poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
     """What `pytest --poison` does: a result that nobody wrote is nan."""
     monkeypatch.setattr(memory, "POISONED", True)

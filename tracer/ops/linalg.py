@@ -35,11 +35,14 @@ from .elementwise import (
 from .elementwise import (
     sign as sign_of,
 )
+from .lazy import scipy_linalg
 from .matrices import (
     cholesky_factor,
     eliminated,
     eliminated_solution,
     infer_square,
+    inverse_norm,
+    inverse_norm_of,
     of_each_matrix,
     require_sides,
     require_square,
@@ -47,7 +50,7 @@ from .matrices import (
 )
 from .matrices import solve_triangular as solve_one_triangular
 from .movement import between, concatenate, expand, permute, reshape
-from .reduction import prod, sum_
+from .reduction import amax, prod, sum_
 
 BATCH = "abcdefgh"
 
@@ -191,6 +194,33 @@ solve_factored = declare(
         "b": lambda g, a, factors, transposed: solve_factored(a, factors, g, transposed=not transposed),
     },
     doc="the x with a x = b, or a' x = b if `transposed`, given what `eliminated` makes of a as well",
+)  # fmt: skip
+
+
+def _reciprocal_condition(a: Array) -> Array:
+    batch = len(a.shape) - 2
+    inner = _untransposed(a)[0]
+    norm = amax(sum_(absolute(inner), dims=(batch,), keepdim=False), dims=(batch,), keepdim=False)
+    columns = inverse_norm(eliminated(inner))
+    last = between(between(columns, -2, a.shape[-1] - 1, a.shape[-1]), -1, 2, 3)
+    return 1.0 / (norm * reshape(last, shape=tuple(norm.shape)))
+
+
+def _condition_of(a: np.ndarray) -> np.ndarray:
+    if not a.size:
+        return np.ones(a.shape[:-2], a.dtype)
+    norm = np.abs(a).sum(0).max()
+    if np.isfinite(norm):
+        (factorise,) = scipy_linalg().lapack.get_lapack_funcs(("getrf",), (a,))
+        norm *= inverse_norm_of(factorise(a)[0])
+    return np.asarray(1.0 / norm if norm < math.inf else 0.0 if norm > 0 else norm, a.dtype)
+
+
+reciprocal_condition = declare(
+    "reciprocal_condition", "composite", "a", infer=_infer_number, body=_reciprocal_condition,
+    evaluate=lambda a: of_each_matrix(_condition_of, a),
+    doc="an estimate of the reciprocal condition number, in the 1-norm or that of the maximum; 0 or nan "
+    "without an inverse",
 )  # fmt: skip
 
 

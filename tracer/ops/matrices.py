@@ -6,6 +6,7 @@ LAPACK evaluates them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,23 @@ def solve_triangular(a: np.ndarray, b: np.ndarray, lower: bool, transposed: bool
     return found
 
 
+def _inverse_norm(eliminated: np.ndarray) -> np.ndarray:
+    found = np.zeros((eliminated.shape[-1], 3), eliminated.dtype)
+    found[-1:, 2] = inverse_norm_of(eliminated[:-1])
+    return found
+
+
+def inverse_norm_of(factors: np.ndarray) -> float:
+    """By LAPACK; infinite where a pivot is 0."""
+    (condition,) = scipy_linalg().lapack.get_lapack_funcs(("gecon",), (factors,))
+    share = float(condition(factors, 1.0)[0]) if np.diagonal(factors).all() else 0.0
+    return 1.0 / share if share else math.inf
+
+
+def _infer_inverse_norm(eliminated: Spec) -> Spec:
+    return eliminated.with_shape((*eliminated.shape[:-2], eliminated.shape[-1], 3))
+
+
 def _solve_eliminated(eliminated: np.ndarray, b: np.ndarray, transposed: bool) -> np.ndarray:
     if not b.size:
         return b
@@ -120,4 +138,12 @@ eliminated_solution = declare(
     ),
     noun="solution",
     doc="the x with a x = b, or a' x = b if `transposed`, given what `eliminated` makes of a",
+)  # fmt: skip
+inverse_norm = declare(
+    "inverse_norm", "matrix", "eliminated", infer=_infer_inverse_norm,
+    evaluate=lambda eliminated: of_each_matrix(_inverse_norm, eliminated),
+    call=WholeCall(("estimate_inverse_norm",)),
+    noun="norm",
+    doc="an estimate of the 1-norm of the inverse of a, given what `eliminated` makes of it: at the last "
+    "place of three columns, which are room for it",
 )  # fmt: skip
