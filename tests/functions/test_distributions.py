@@ -319,6 +319,16 @@ def test_slopes_where_a_formula_has_a_factor_of_zero_or_a_bend() -> None:
         np.testing.assert_allclose(pb.grad(distribution.cdf)(0.0, *shapes), distribution.pdf(0.0, *shapes))
 
 
+def test_slopes_at_the_least_concentration() -> None:
+    """There the even function that densities are made of has a bend."""
+    for density, wanted in (
+        (lambda b: stats.rice.logpdf(1.3, b), (0.0, 0.5 * 1.3**2 - 1.0)),
+        (lambda kappa: stats.vonmises.logpdf(1.3, kappa), (np.cos(1.3), -0.5)),
+    ):
+        first = pb.grad(density)
+        np.testing.assert_allclose((first(0.0), pb.grad(first)(0.0)), wanted, rtol=1e-12, atol=1e-15)
+
+
 def test_open_ends_of_a_truncated_normal_distribution_have_slopes_of_zero() -> None:
     def loss(low: Any, loc: Any) -> Any:
         return stats.truncnorm.logpdf(-1.0, (low - loc) / 2.0, (2.0 - loc) / 2.0, loc, 2.0)

@@ -263,6 +263,12 @@ def _exponential_tail(z: Any, k: Any) -> Any:
     return 0.5 / (k * k) - z / k + log_ndtr(z - 1.0 / k)
 
 
+def _log_scaled_bessel(x: Any) -> Any:
+    """log(exp(-x) I_0(x)) from 0 on, where i0e, which is even, has a bend (DLMF 10.25.2)."""
+    at_zero = x <= 0.0
+    return where(at_zero, 0.25 * x * x - x, log(i0e(where(at_zero, 1.0, x))))
+
+
 def _folded_cumulative(z: Any, c: Any) -> Any:
     """Near 0 two terms of its series, as the difference would be of equal numbers."""
     is_near = z * (1.0 + c) < 1e-5
@@ -717,13 +723,13 @@ CONTINUOUS: dict[str, Declaration] = {
         variance=lambda nu: 1.0 - exp(2.0 * (lgamma(nu + 0.5) - lgamma(nu))) / nu,
     ),
     "rice": Declaration(
-        lambda z, b: log(z) - 0.5 * (z - b) ** 2 + log(i0e(z * b)),
+        lambda z, b: log(z) - 0.5 * (z - b) ** 2 + _log_scaled_bessel(z * b),
         cumulative=rice_cdf,
         support=POSITIVE,
         valid=lambda b: [b >= 0.0],
     ),
     "vonmises": Declaration(
-        lambda z, kappa: -2.0 * kappa * sin(0.5 * z) ** 2 - LOG_2_PI - log(i0e(kappa)),
+        lambda z, kappa: -2.0 * kappa * sin(0.5 * z) ** 2 - LOG_2_PI - _log_scaled_bessel(kappa),
         cumulative=vonmises_cdf,
         mean=lambda kappa: 0.0 * kappa,
         valid=lambda kappa: [kappa >= 0.0],
