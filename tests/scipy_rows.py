@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import mpmath as mp
+import numpy as np
 
 Range = tuple[float, float]
 """Where an argument is drawn from."""
@@ -71,13 +72,16 @@ SPECIAL: dict[str, Special] = {
     "erfi": Special(((-1.5, 1.5),), "d", mp.erfi, ((5.0,), (1e-9,))),
     "dawsn": Special(
         ((-3.0, 3.0),), "d", lambda x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x),
-        ((30.0,), (1e-9,)),
+        ((30.0,), (1e-9,), (-19.5,), (20.5,), (1e3,)),
+    ),
+    "erfcx": Special(
+        ((-3.0, 3.0),), "d", lambda x: mp.exp(x * x) * mp.erfc(x), ((-5.0,), (19.5,), (20.5,), (60.0,))
     ),
     "expi": Special(((0.2, 3.0),), "d", mp.ei, ((-20.0,), (30.0,), (1e-6,))),
     "exp1": Special(((0.2, 3.0),), "d", mp.e1, ((30.0,), (1e-6,))),
     "spence": Special(
         ((0.2, 3.0),), "d", lambda x: mp.re(mp.polylog(2, 1 - x)),
-        ((1e-4,), (50.0,), (1.0001,)),
+        ((1e-4,), (50.0,), (1.0001,), (1e-12,), (1e30,)),
     ),
     "exprel": Special(((-2.0, 2.0),), "d", lambda x: mp.expm1(x) / x, ((1e-9,), (30.0,), (-40.0,))),
     "rgamma": Special(((0.3, 4.0),), "d", mp.rgamma, ((-2.5,), (30.0,))),
@@ -98,10 +102,10 @@ SPECIAL: dict[str, Special] = {
         ((0.5, 2.0), (0.5, 2.0), (2.5, 4.0), (-0.7, 0.7)), "rrrd", mp.hyp2f1,
         ((0.5, 1.5, 3.0, 0.95), (0.5, 1.5, 3.0, -8.0)),
     ),
-    "expn": Special(((1, 4), (0.3, 3.0)), "od", mp.expint, ((2, 30.0), (3, 1e-3))),
+    "expn": Special(((1, 4), (0.3, 3.0)), "od", mp.expint, ((2, 30.0), (3, 1e-3), (2, 1e-12))),
     "gammainc": Special(
         ((0.3, 6.0), (0.2, 6.0)), "dd", lambda a, x: mp.gammainc(a, 0, x, regularized=True),
-        ((0.01, 1e-3), (50.0, 20.0), (50.0, 90.0), (200.0, 210.0)),
+        ((0.01, 1e-3), (50.0, 20.0), (50.0, 90.0), (200.0, 210.0), (30.0, 1e-8), (1e4, 1.01e4)),
     ),
     "gammaincc": Special(
         ((0.3, 6.0), (0.2, 6.0)), "dd", lambda a, x: mp.gammainc(a, x, mp.inf, regularized=True),
@@ -111,34 +115,39 @@ SPECIAL: dict[str, Special] = {
     "gammainccinv": Special(((0.5, 6.0), (0.1, 0.9)), "dd"),
     "betainc": Special(
         ((0.5, 4.0), (0.5, 4.0), (0.1, 0.9)), "ddd", _of_beta(0, 0),
-        ((0.02, 3.0, 1e-4), (80.0, 40.0, 0.6), (5.0, 0.05, 0.99)),
+        ((0.02, 3.0, 1e-4), (80.0, 40.0, 0.6), (5.0, 0.05, 0.99), (2.0, 3.0, 1 - 1e-9)),
     ),
     "betaincc": Special(
         ((0.5, 4.0), (0.5, 4.0), (0.1, 0.9)), "ddd", _of_beta(1, 1),
-        ((0.02, 3.0, 1e-4), (80.0, 40.0, 0.8), (5.0, 0.05, 0.99)),
+        ((0.02, 3.0, 1e-4), (80.0, 40.0, 0.8), (5.0, 0.05, 0.99), (0.05, 0.1, 1e-17)),
     ),
     "betaincinv": Special(((0.5, 4.0), (0.5, 4.0), (0.1, 0.9)), "ddd"),
     "betainccinv": Special(((0.5, 4.0), (0.5, 4.0), (0.1, 0.9)), "ddd"),
     "owens_t": Special(((-2.0, 2.0), (-2.0, 2.0)), "dd"),
-    "stdtr": Special(((1.0, 8.0), (-3.0, 3.0)), "dd", _student, ((1.0, -50.0), (200.0, -4.0), (0.3, 2.0))),
+    "stdtr": Special(
+        ((1.0, 8.0), (-3.0, 3.0)), "dd", _student,
+        ((1.0, -50.0), (200.0, -4.0), (0.3, 2.0), (3.0, 1e-9)),
+    ),
     "stdtrit": Special(((1.0, 8.0), (0.1, 0.9)), "dd"),
     "gamma": Special(((-0.8, -0.2),), "d", mp.gamma, ((20.0,), (-4.5,), (1e-6,))),
-    "beta": Special(((0.3, 3.0), (0.3, 3.0)), "dd", mp.beta, ((1e-3, 50.0), (20.0, 30.0))),
+    "beta": Special(((0.3, 3.0), (0.3, 3.0)), "dd", mp.beta, ((1e-3, 50.0), (20.0, 30.0), (1e9, 3.7))),
     "betaln": Special(
         ((0.3, 3.0), (0.3, 3.0)), "dd", lambda a, b: mp.log(mp.beta(a, b)),
-        ((1e-3, 50.0), (200.0, 300.0)),
+        ((1e-3, 50.0), (200.0, 300.0), (1e9, 3.7), (1e9, 2e9)),
     ),
-    "poch": Special(((0.3, 3.0), (0.3, 3.0)), "dd", mp.rf, ((20.0, 0.5), (0.01, 3.0))),
-    "binom": Special(((3.0, 6.0), (0.3, 2.5)), "dd", mp.binomial, ((40.0, 7.5), (5.0, 1e-3))),
+    "poch": Special(((0.3, 3.0), (0.3, 3.0)), "dd", mp.rf, ((20.0, 0.5), (0.01, 3.0), (1e9, 3.7))),
+    "binom": Special(((3.0, 6.0), (0.3, 2.5)), "dd", mp.binomial, ((40.0, 7.5), (5.0, 1e-3), (1e9, 3.7))),
     "boxcox": Special(
         ((0.3, 3.0), (-1.0, 1.0)), "dd", lambda x, p: (x**p - 1) / p,
-        ((1e-3, 1e-6), (50.0, 2.0), (3.0, -1e-9)),
+        ((1e-3, 1e-6), (50.0, 2.0), (3.0, -1e-9), (1e-8, 3.7)),
     ),
     "boxcox1p": Special(
         ((-0.5, 3.0), (-1.0, 1.0)), "dd", lambda x, p: ((1 + x) ** p - 1) / p,
         ((1e-9, 1e-6), (50.0, 2.0)),
     ),
-    "inv_boxcox": Special(((0.1, 0.8), (-1.0, 1.0)), "dd"),
+    "inv_boxcox": Special(
+        ((0.1, 0.8), (-1.0, 1.0)), "dd", lambda y, p: (1 + p * y) ** (1 / p), ((-20.0, -1e-3), (3.0, 2.0)),
+    ),
     "inv_boxcox1p": Special(((0.1, 0.8), (-1.0, 1.0)), "dd"),
     "entr": Special(((0.2, 3.0),), "d", lambda x: -x * mp.log(x), ((1e-9,), (50.0,))),
     "rel_entr": Special(
@@ -148,11 +157,16 @@ SPECIAL: dict[str, Special] = {
     "kl_div": Special(((0.2, 3.0), (0.2, 3.0)), "dd"),
     "xlog1py": Special(
         ((0.2, 3.0), (-0.5, 3.0)), "dd", lambda x, y: x * mp.log1p(y),
-        ((3.0, 1e-12), (3.0, -0.999999)),
+        ((3.0, 1e-12), (3.0, -0.999999), (0.0, 0.5)),
     ),
-    "pseudo_huber": Special(((0.5, 2.0), (-3.0, 3.0)), "dd"),
+    "pseudo_huber": Special(
+        ((0.5, 2.0), (-3.0, 3.0)), "dd", lambda d, x: d * d * (mp.sqrt(1 + (x / d) ** 2) - 1),
+        ((1e-8, 3.0), (3.0, 1e8)),
+    ),
     "ndtr": Special(((-3.0, 3.0),), "d", mp.ncdf, ((-20.0,), (6.0,))),
-    "log_ndtr": Special(((-9.0, 3.0),), "d", lambda x: mp.log(mp.ncdf(x)), ((-40.0,), (8.0,))),
+    "log_ndtr": Special(
+        ((-9.0, 3.0),), "d", lambda x: mp.log(mp.ncdf(x)), ((-40.0,), (8.0,), (-1e4,)),
+    ),
     "chdtr": Special(
         ((0.5, 4.0), (0.3, 6.0)), "dd", lambda v, x: mp.gammainc(v / 2, 0, x / 2, regularized=True),
         ((50.0, 20.0), (0.1, 3.0)),
@@ -163,8 +177,16 @@ SPECIAL: dict[str, Special] = {
     ),
     "gdtr": Special(((0.5, 2.0), (0.5, 3.0), (0.3, 3.0)), "ddd"),
     "gdtrc": Special(((0.5, 2.0), (0.5, 3.0), (0.3, 3.0)), "ddd"),
-    "fdtr": Special(((1.0, 4.0), (1.0, 4.0), (0.3, 3.0)), "ddd"),
-    "fdtrc": Special(((1.0, 4.0), (1.0, 4.0), (0.3, 3.0)), "ddd"),
+    "fdtr": Special(
+        ((1.0, 4.0), (1.0, 4.0), (0.3, 3.0)), "ddd",
+        lambda n, m, x: _of_beta(0, 0)(n / 2, m / 2, n * x / (m + n * x)),
+        ((0.5, 0.3, 1e-20), (3.0, 5.0, 1e9)),
+    ),
+    "fdtrc": Special(
+        ((1.0, 4.0), (1.0, 4.0), (0.3, 3.0)), "ddd",
+        lambda n, m, x: _of_beta(1, 1)(n / 2, m / 2, n * x / (m + n * x)),
+        ((0.5, 0.3, 1e-5), (3.0, 5.0, 1e6)),
+    ),
     "pdtr": Special(
         ((0, 5), (0.5, 4.0)), "od", lambda k, m: mp.gammainc(k + 1, m, mp.inf, regularized=True),
         ((3, 40.0), (50, 40.0)),
@@ -184,10 +206,17 @@ SPECIAL: dict[str, Special] = {
     "yve": Special(((0, 4), (0.3, 6.0)), "od"),
     "exp10": Special(((-1.0, 1.0),), "d", lambda x: mp.mpf(10) ** x, ((-200.0,), (100.0,))),
     "cosm1": Special(((-1.0, 1.0),), "d", lambda x: mp.cos(x) - 1, ((1e-7,), (30.0,))),
-    "sindg": Special(((-90.0, 90.0),), "d"),
-    "cosdg": Special(((-90.0, 90.0),), "d"),
-    "tandg": Special(((-60.0, 60.0),), "d"),
-    "cotdg": Special(((20.0, 60.0),), "d"),
+    **{
+        name: Special(
+            ((low, high),), "d", lambda x, function=function: function(x * mp.pi / 180),
+            ((far,), (far + 135.0,), (-0.5,), (1e10,)),
+        )
+        for name, low, high, function, far in (
+            ("sindg", -90.0, 90.0, mp.sin, 269.0), ("cosdg", -90.0, 90.0, mp.cos, 269.0),
+            ("tandg", -60.0, 60.0, mp.tan, 269.0), ("cotdg", 20.0, 60.0, mp.cot, 269.0),
+        )
+    },
+    "loggamma": Special(((0.3, 6.0),), "d", mp.loggamma, ((1e-9,), (1e9,))),
     "radian": Special(((0.0, 60.0), (0.0, 60.0), (0.0, 60.0)), "ddd"),
 }  # fmt: skip
 POLYNOMIALS: dict[str, tuple[float, ...]] = {
@@ -227,6 +256,25 @@ SHAPES: dict[str, tuple[float, ...]] = {
 FURTHER = {"genpareto": [(-0.4,), (0.0,)], "genextreme": [(0.3,), (0.0,)], "truncnorm": [(9.0, 11.0)],
            "gengamma": [(1.3, -1.8)], "triang": [(0.9,)], "skewnorm": [(-2.0,)]}  # fmt: skip
 """Shapes in other branches of a distribution."""
+EXTREME: dict[str, list[tuple[float, ...]]] = {
+    "gamma": [(0.05,), (200.0,), (1e4,)], "beta": [(0.05, 0.1), (300.0, 200.0), (1.0, 1.0)],
+    "t": [(0.5,), (200.0,)], "lognorm": [(0.05,), (8.0,)], "chi2": [(0.1,), (1000.0,)], "f": [(0.5, 0.3)],
+    "weibull_min": [(0.1,), (30.0,)], "weibull_max": [(0.1,), (30.0,)],
+    "exponweib": [(0.1, 5.0), (20.0, 0.3)],
+    "pareto": [(0.05,), (50.0,)], "lomax": [(0.05,), (50.0,)], "genpareto": [(1e-9,), (3.0,)],
+    "genextreme": [(1e-9,), (2.0,), (-3.0,)], "invweibull": [(0.1,), (30.0,)],
+    "invgauss": [(0.01,), (100.0,)],
+    "truncnorm": [(-np.inf, -8.0), (3.0, np.inf), (-40.0, 5.0)], "betaprime": [(0.1, 0.3)],
+    "exponnorm": [(0.01,), (100.0,)], "gennorm": [(20.0,)], "loglaplace": [(0.3,), (30.0,)],
+}  # fmt: skip
+"""Shapes for which tails are heavy or light, or parts of formulas too large or too small for a number."""
+PLACES: dict[str, tuple[float, ...]] = {
+    "norm": (-1e8, 0.0, 1e8), "laplace": (-1e5, 0.0, 1e5), "gumbel_r": (1e3, 1e8), "gumbel_l": (-1e3, -1e8),
+    "halflogistic": (1e3,), "levy": (1e-20,), "wald": (1e-20, 50.0, 1e8), "invgauss": (1e-8, 1e6),
+    "exponnorm": (-50.0, 1e3), "gennorm": (0.0,), "logistic": (-1e5, 0.0, 1e5), "t": (1e-20, -1e10),
+    "beta": (1e-20, 1e-60), "f": (1e-20, 1e-60), "betaprime": (1e-20, 1e-60), "weibull_min": (1e-20,),
+}
+"""Places farther out, and where a formula changes."""
 SCALED = (0.3, 1.7)
 INTEGER_SHAPES = {"binom": 1, "betabinom": 1, "hypergeom": 3}
 """How many of the first parameters are integers."""

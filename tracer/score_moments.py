@@ -46,14 +46,14 @@ def gamma_moment(a: Array, x: Array, order: int, upper: bool) -> Array:
     with np.errstate(all="ignore"):
         limit, mode = np.log(x), np.log(a)
     turned = (order == 1) & (upper != (x > a))  # the score's mean over all is 0: the lesser part is exact
-    takes_above = upper != turned
-    below, above = np.where(takes_above, limit, -np.inf), np.where(takes_above, np.inf, limit)
-    found = _integral(log_density, integrand, (a,), mode, below, above, (a > 0) & (x >= 0), gammaln(a))
+    ends, valid = _side(limit, upper != turned), (a > 0) & (x >= 0)
+    found = _integral(log_density, integrand, (a,), mode, *ends, valid, gammaln(a))
     return np.where(turned, -found, found)
 
 
-def beta_moment(a: Array, b: Array, x: Array, of_a: int, of_b: int) -> Array:
-    """The mean of score_a**of_a * score_b**of_b, where t is below x, for t of the beta distribution.
+def beta_moment(a: Array, b: Array, x: Array, of_a: int, of_b: int, upper: bool = False) -> Array:
+    """The mean of score_a**of_a * score_b**of_b, where t is below x (above it if `upper`), for t of the beta
+    distribution.
 
     The scores are the derivatives of the logarithm of the density: log t - digamma(a) + digamma(a + b), and
     with 1 - t and b in the place of t and a.
@@ -76,8 +76,15 @@ def beta_moment(a: Array, b: Array, x: Array, of_a: int, of_b: int) -> Array:
     with np.errstate(all="ignore"):
         limit, mode = np.log(x) - np.log1p(-x), np.log(a) - np.log(b)
     valid = (a > 0) & (b > 0) & (x >= 0) & (x <= 1)
-    below = np.full_like(x, -np.inf)
-    return _integral(log_density, integrand, (a, b), mode, below, limit, valid, betaln(a, b))
+    turned = (of_a + of_b == 1) & (upper != (limit > mode))
+    ends = _side(limit, upper != turned)
+    found = _integral(log_density, integrand, (a, b), mode, *ends, valid, betaln(a, b))
+    return np.where(turned, -found, found)
+
+
+def _side(limit: Array, is_above: Array | bool) -> tuple[Array, Array]:
+    """From where to where it is above a limit, or below."""
+    return np.where(is_above, limit, -np.inf), np.where(is_above, np.inf, limit)
 
 
 def _integral(

@@ -167,6 +167,7 @@ def xlog1py(input: Operand, other: Operand) -> Tensor:
         tensor([0.])
     """
     a, b = promoted_pair("xlog1py", input, other, as_float=True)
-    vanishes = apply(e.logical_and, apply(e.equal, a, 0.0), apply(e.less_equal, b, -1.0))
+    has_no_number = apply(e.logical_or, apply(e.less_equal, b, -1.0), apply(e.equal, b, math.inf))
+    vanishes = apply(e.logical_and, apply(e.equal, a, 0.0), has_no_number)
     safe = apply(e.where, vanishes, 0.0, b)
     return apply(e.multiply, a, apply(e.log1p, safe), grad_name="SpecialXlog1PyBackward0")

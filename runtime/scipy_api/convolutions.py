@@ -14,7 +14,7 @@ from ..functions.einsum import einsum
 from ..numpy_api.differences import LONGEST_WRITTEN_OUT
 from ..numpy_api.indices import sliding_window_view
 from ..numpy_api.pad_modes import pad
-from ..numpy_api.values import promoted
+from ..numpy_api.values import floats, promoted
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 
@@ -118,6 +118,7 @@ def _by_transforms(x: Tensor, kernel: Tensor, axes: Sequence[int], region: Regio
     """The region of the convolution along axes, as a product of spectra; other dimensions are broadcast."""
     from scipy.fft import next_fast_len  # not at start
 
+    x, kernel = floats(x, kernel)  # of integers in double precision, as NumPy's transforms
     is_real = not x.is_complex()
     forward, backward = (fourier.rfftn, fourier.irfftn) if is_real else (fourier.fftn, fourier.ifftn)
     moved = [axis for axis in axes if x.shape[axis] > 1 and kernel.shape[axis] > 1]

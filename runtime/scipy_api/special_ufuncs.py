@@ -11,8 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ...tracer.errors import UnsupportedError
+from ...tracer.ops.gamma_ratios import log_beta, log_gamma_quotient
 from ..functions import PUBLIC
 from ..functions.common import fail
+from ..functions.special import xlog1py
 from ..numpy_api.protocols import OF_OTHERS, UFUNCS
 from ..numpy_api.values import averaged, floats, known
 from ..tensors.conversion import tensor_of
@@ -72,13 +74,19 @@ def _powered(logarithm: Any, power: Any) -> Any:
     """(exp(power * logarithm) - 1) / power, the logarithm for a power of 0."""
     is_finite, is_zero = PUBLIC["isfinite"](logarithm), PUBLIC["eq"](power, 0)
     finite, other = where(is_finite, logarithm, 0.0), where(is_zero, 1.0, power)
-    ends = where(is_zero, logarithm, expm1(other * logarithm) / other)
-    return where(is_finite, finite * expm1_over(power * finite), ends)
+    is_near = PUBLIC["abs"](power * finite) < NEAR_ZERO
+    near = finite * expm1_over(where(is_near, power * finite, 0.0))
+    far = (exp(where(is_near, 0.0, other * finite)) - 1.0) / other  # whose slope keeps its digits
+    found = where(is_near, near, far)
+    is_bounded = where(power > 0, logarithm < 0, logarithm > 0) & ~is_zero
+    ends = where(is_bounded, -1.0 / other, where(PUBLIC["isfinite"](power), logarithm, math.nan))
+    return where(is_finite, found, ends)
 
 
-def _inverse_boxcox1p(y: Any, power: Any) -> Tensor:
+def _log_of_inverse(y: Any, power: Any) -> Tensor:
+    """log(1 + power * y) / power, and y for a power of 0."""
     y, power = floats(y, power)
-    return expm1(y * log1p_over(power * y))
+    return y * log1p_over(power * y)
 
 
 # --- entropies and losses -----------------------------------------------------------------------------------
@@ -106,13 +114,10 @@ def _huber(delta: Any, x: Any) -> Tensor:
 def _pseudo_huber(delta: Any, x: Any) -> Tensor:
     """delta**2 (sqrt(1 + (x / delta)**2) - 1), as a quotient in which nothing cancels."""
     delta, x = floats(delta, x)
-    return x * x / (1.0 + PUBLIC["sqrt"](1.0 + (x / delta) ** 2))
-
-
-def _xlog1py(x: Any, y: Any) -> Tensor:
-    factor, value = floats(x, y)
-    is_zero = PUBLIC["eq"](factor, 0) & ~PUBLIC["isnan"](value)
-    return where(is_zero, 0.0, factor * log1p(where(is_zero, 0.0, value)))
+    is_zero = PUBLIC["eq"](delta, 0) & PUBLIC["eq"](x, 0)
+    size = where(is_zero, 1.0, delta)
+    found = size * x * (x / (size + PUBLIC["hypot"](size, x)))
+    return where(delta < 0, math.inf, found)
 
 
 # --- gamma and its kin --------------------------------------------------------------------------------------
@@ -130,9 +135,14 @@ def _gamma(x: Any) -> Tensor:
     return where(is_pole, math.nan, _sign_of_gamma(value) * exp(lgamma(value)))
 
 
+def _loggamma(x: Any) -> Tensor:
+    """The logarithm of a negative number is none."""
+    (value,) = floats(x)
+    return where(value < 0, math.nan, lgamma(value))
+
+
 def _betaln(a: Any, b: Any) -> Tensor:
-    a, b = floats(a, b)
-    return lgamma(a) + lgamma(b) - lgamma(a + b)
+    return log_beta(*floats(a, b))
 
 
 def _beta(a: Any, b: Any) -> Tensor:
@@ -143,7 +153,7 @@ def _beta(a: Any, b: Any) -> Tensor:
 def _poch(z: Any, m: Any) -> Tensor:
     """gamma(z + m) / gamma(z), Pochhammer's symbol (DLMF 5.2.5)."""
     z, m = floats(z, m)
-    return _sign_of_gamma(z + m) * _sign_of_gamma(z) * exp(lgamma(z + m) - lgamma(z))
+    return _sign_of_gamma(z + m) * _sign_of_gamma(z) * exp(log_gamma_quotient(z, m))
 
 
 def _binom(n: Any, k: Any) -> Tensor:
@@ -163,12 +173,11 @@ def _offloats(function: Function) -> Function:
     return lambda *given: function(*floats(*given))
 
 
-def _fdtr(n: Any, m: Any, x: Any) -> Any:
-    return betainc(0.5 * n, 0.5 * m, n * x / (m + n * x))
-
-
-def _fdtrc(n: Any, m: Any, x: Any) -> Any:
-    return betainc(0.5 * m, 0.5 * n, m / (m + n * x))
+def of_beta_ratio(ratio: Any, a: Any, b: Any) -> Any:
+    """The distribution function of t / (1 - t) for beta variables t, by the lesser of t and 1 - t."""
+    is_small = ratio < 1.0
+    share, rest = where(is_small, ratio, 0.5), 1.0 / where(is_small, 1.0, ratio)
+    return where(is_small, betainc(a, b, share / (1.0 + share)), betaincc(b, a, rest / (1.0 + rest)))
 
 
 def _fdtri(n: Any, m: Any, p: Any) -> Any:
@@ -204,8 +213,8 @@ DISTRIBUTIONS: dict[str, Function] = {
     "chdtri": lambda df, p: 2.0 * gammainccinv(0.5 * df, p),
     "gdtrix": lambda rate, shape, p: gammaincinv(shape, p) / rate,
     "fdtri": _fdtri,
-    "fdtr": _fdtr,
-    "fdtrc": _fdtrc,
+    "fdtr": lambda n, m, x: of_beta_ratio(n * x / m, 0.5 * n, 0.5 * m),
+    "fdtrc": lambda n, m, x: of_beta_ratio(m / (n * x), 0.5 * m, 0.5 * n),
 }
 """Distribution functions and what is above, of Cephes' names."""
 
@@ -316,22 +325,69 @@ def _of_whole_order(function: Function) -> Function:
     return call
 
 
-# --- all ----------------------------------------------------------------------------------------------------
+# --- of degrees ---------------------------------------------------------------------------------------------
 
 DEGREE = math.pi / 180
+
+
+def _within_a_turn(x: Any, turn: float) -> Any:
+    """What is left of an angle after whole turns, of which nothing is rounded."""
+    return x - turn * PUBLIC["round"](x / turn)
+
+
+def _from_right_angle(angle: Any) -> Any:
+    """What is missing to the nearer right angle, of the same sign."""
+    return where(angle > 0.0, 90.0, -90.0) - angle
+
+
+def _sine_of_degrees(x: Any) -> Any:
+    """Of folded angles, so that it is exact at multiples of 90."""
+    angle = _within_a_turn(averaged(x), 360.0)
+    is_behind = PUBLIC["abs"](angle) > 90.0
+    return PUBLIC["sin"](where(is_behind, where(angle > 0.0, 180.0, -180.0) - angle, angle) * DEGREE)
+
+
+def _cosine_of_degrees(x: Any) -> Any:
+    angle = _within_a_turn(averaged(x), 360.0)
+    other = where(angle > 0.0, 90.0 - angle, 90.0 + angle)
+    is_near = PUBLIC["abs"](angle) < 45.0
+    return where(is_near, PUBLIC["cos"](angle * DEGREE), PUBLIC["sin"](other * DEGREE))
+
+
+def _tangent_of_degrees(x: Any) -> Any:
+    """Infinite at odd multiples of 90."""
+    angle = _within_a_turn(averaged(x), 180.0)
+    return _quotient_of_degrees(angle, _from_right_angle(angle))
+
+
+def _cotangent_of_degrees(x: Any) -> Any:
+    angle = _within_a_turn(averaged(x), 180.0)
+    return _quotient_of_degrees(_from_right_angle(angle), angle)
+
+
+def _quotient_of_degrees(angle: Any, other: Any) -> Any:
+    """The tangent of an angle, by the lesser of it and of what is missing to a right angle."""
+    is_near = PUBLIC["abs"](angle) < 45.0
+    near, far = where(is_near, angle, 0.0), where(is_near, 45.0, other)
+    return where(is_near, PUBLIC["tan"](near * DEGREE), 1.0 / PUBLIC["tan"](far * DEGREE))
+
+
+# --- all ----------------------------------------------------------------------------------------------------
+
 OF_OTHERS |= POLYNOMIALS | {name: _offloats(one) for name, one in DISTRIBUTIONS.items()} | {
-    "ndtr": _ndtr, "xlog1py": _xlog1py, "rel_entr": _rel_entr, "gamma": _gamma, "betaln": _betaln,
-    "beta": _beta, "poch": _poch, "binom": _binom, "boxcox": _boxcox, "boxcox1p": _boxcox1p,
-    "inv_boxcox": lambda y, power: 1.0 + _inverse_boxcox1p(y, power), "inv_boxcox1p": _inverse_boxcox1p,
+    "ndtr": _ndtr, "xlog1py": lambda x, y: xlog1py(*floats(x, y)), "rel_entr": _rel_entr, "gamma": _gamma,
+    "loggamma": _loggamma,
+    "betaln": _betaln, "beta": _beta, "poch": _poch, "binom": _binom,
+    "boxcox": _boxcox, "boxcox1p": _boxcox1p,
+    "inv_boxcox": lambda y, power: exp(_log_of_inverse(y, power)),
+    "inv_boxcox1p": lambda y, power: expm1(_log_of_inverse(y, power)),
     "huber": _huber, "pseudo_huber": _pseudo_huber,
     "entr": _entr,
     "kl_div": lambda x, y: _rel_entr(x, y) - tensor_of(x) + tensor_of(y),
     "exp10": lambda x: PUBLIC["pow"](10.0, averaged(x)),
     "cosm1": lambda x: -2.0 * PUBLIC["sin"](0.5 * averaged(x)) ** 2,
-    "sindg": lambda x: PUBLIC["sin"](averaged(x) * DEGREE),
-    "cosdg": lambda x: PUBLIC["cos"](averaged(x) * DEGREE),
-    "tandg": lambda x: PUBLIC["tan"](averaged(x) * DEGREE),
-    "cotdg": lambda x: 1.0 / PUBLIC["tan"](averaged(x) * DEGREE),
+    "sindg": _sine_of_degrees, "cosdg": _cosine_of_degrees,
+    "tandg": _tangent_of_degrees, "cotdg": _cotangent_of_degrees,
     "yn": _of_whole_order(yv), "kn": _of_whole_order(UFUNCS["kv"]),
     "jve": lambda v, x: jv(*floats(v, x)), "yve": lambda v, x: yv(*floats(v, x)),
     "radian": lambda d, m, s: (averaged(d) + averaged(m) / 60.0 + averaged(s) / 3600.0) * DEGREE,

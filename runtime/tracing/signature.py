@@ -124,7 +124,7 @@ class Signature:
         self.function = function
         self.name = name
         try:
-            is_ufunc = isinstance(function, np.ufunc)  # some of whose options exclude each other
+            is_ufunc = isinstance(inspect.unwrap(function), np.ufunc)  # whose options exclude each other
             self.signature: inspect.Signature | None = None if is_ufunc else inspect.signature(function)
         except ValueError:  # written in C: its parameters are taken as they come
             self.signature = None

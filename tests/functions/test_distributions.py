@@ -1,16 +1,21 @@
 """`scipy.stats` on Tensors and in compiled code: values as SciPy's, derivatives against differences."""
 
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.stats as stats
 from extent import machine_code, some_of
-from scipy_rows import FURTHER, INTEGER_SHAPES, REFUSED, SCALED, SHAPES
+from mpmath_distributions import METHODS as EXACT
+from mpmath_distributions import declarations
+from scipy_rows import EXTREME, FURTHER, INTEGER_SHAPES, PLACES, REFUSED, SCALED, SHAPES
 
 import pullback as pb
 from pullback.runtime.scipy_api.distributions import NAMES
+from pullback.runtime.scipy_api.distributions.continuous import CONTINUOUS
 from pullback.runtime.scipy_api.distributions.univariate import DECLARATIONS
 
 pytestmark = pytest.mark.part(4)
@@ -77,6 +82,71 @@ def test_quantiles(name: str) -> None:
             with machine_code((name, method)):
                 found = pb.compile(lambda q, method=method, given=given: getattr(real, method)(q, *given))(q)
             np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9, err_msg=f"{method}{given}")
+
+
+@cache
+def exactly() -> dict[str, Any]:
+    return declarations()
+
+
+def far_out(name: str, shapes: tuple[float, ...]) -> list[float]:
+    """In both tails, as far as SciPy finds quantiles, and at the places of the table."""
+    real = getattr(stats, name)(*shapes)
+    low, high = real.support()
+    shares = [] if name in SLOW else [1e-30, 1e-9]
+    found = [*real.ppf(shares), *real.isf(shares), *PLACES.get(name, ())]
+    ends = [one for one in (low, high) if np.isfinite(one) and one]  # near these x itself is rounded
+    near = [one for one in found if any(abs(one / end - 1.0) < 1e-5 for end in ends)]
+    return [float(one) for one in found if low < one < high and 1e-150 < abs(one) < 1e150 and one not in near]
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_tails_are_those_of_mpmath(name: str) -> None:
+    """Values, and derivatives of logarithms by all arguments, relative to what they are."""
+    real = getattr(stats, name)
+    with mpmath.workdps(150):
+        for shapes in (SHAPES.get(name, ()), *FURTHER.get(name, []), *EXTREME.get(name, [])):
+            x = np.array(far_out(name, shapes))
+            given = [x, *(np.full_like(x, one) for one in shapes)]
+            free = tuple(range(1 + len(shapes)))
+            for method in methods(name)[: 2 if name in BY_INTEGRALS else None]:
+                exact = partial(EXACT[method], exactly()[name])
+                function = getattr(real, method)
+                values, pull = pb.vjp(function, *given)
+                is_log = method.startswith("log")
+                refused = any(place in REFUSED.get(name, set()) for place in free) and "pdf" not in method
+                slopes = pull(np.ones_like(x)) if is_log and not refused else ()
+                for place, at in enumerate(zip(*given)):
+                    numbers = [mpmath.mpf(one) for one in at]
+                    told = f"{name}.{method}{at}"
+                    wanted = float(exact(*numbers))
+                    if is_log and wanted < LEAST and name in OF_SHARES and "pdf" not in method:
+                        continue
+                    np.testing.assert_allclose(
+                        values[place], wanted, rtol=1e-9, atol=1e-14 * is_log, err_msg=told
+                    )
+                    for which, slope in enumerate(slopes):
+                        wanted = float(slope_of(exact, numbers, which))
+                        least = 1e-15 if "pdf" in method else 1e-250
+                        np.testing.assert_allclose(
+                            slope[place], wanted, rtol=1e-6, atol=least, err_msg=f"{told} by {which}"
+                        )
+
+
+BY_INTEGRALS = {"skewnorm", "rice", "vonmises"}
+"""Whose distribution functions are looked at elsewhere."""
+OF_SHARES = {"gamma", "erlang", "chi2", "chi", "maxwell", "beta", "f", "t", "betaprime", "invgamma",
+             "loggamma", "gengamma", "nakagami", "gennorm"}  # fmt: skip
+LEAST = -690.0
+"""The logarithms of their distribution functions are SciPy's, which end with the least number."""
+
+
+def slope_of(exact: Any, numbers: list[Any], which: int) -> Any:
+    step = (abs(numbers[which]) or 1) * mpmath.mpf(10) ** -20
+    if mpmath.isinf(step):
+        return 0
+    around = [[*numbers[:which], numbers[which] + one, *numbers[which + 1 :]] for one in (step, -step)]
+    return (exact(*around[0]) - exact(*around[1])) / (2 * step)
 
 
 def difference(function: Any, given: list[Any], place: int, step: float) -> Any:
@@ -239,6 +309,33 @@ def test_second_derivatives_of_quantiles_that_are_searched_for() -> None:
             first = pb.grad(lambda q, a, real=real: real.ppf(q, a), argnums=place)
             second = pb.grad(lambda q, a, first=first: first(q, a), argnums=place)
             np.testing.assert_allclose(second(*given), difference(first, given, place, 1e-3), rtol=1e-5)
+
+
+def test_slopes_where_a_formula_has_a_factor_of_zero_or_a_bend() -> None:
+    """By a shape of 1 the slope of (b - 1) log(1 - x), in the middle that of a density with a tip."""
+    found = pb.grad(lambda b: stats.beta.logpdf(0.1, 2.0, b))(1.0)
+    np.testing.assert_allclose(found, np.log(0.9) + 1.5)
+    for distribution, shapes in ((stats.laplace, ()), (stats.gennorm, (1.5,))):
+        np.testing.assert_allclose(pb.grad(distribution.cdf)(0.0, *shapes), distribution.pdf(0.0, *shapes))
+
+
+def test_slopes_at_the_least_concentration() -> None:
+    """There the even function that densities are made of has a bend."""
+    for density, wanted in (
+        (lambda b: stats.rice.logpdf(1.3, b), (0.0, 0.5 * 1.3**2 - 1.0)),
+        (lambda kappa: stats.vonmises.logpdf(1.3, kappa), (np.cos(1.3), -0.5)),
+    ):
+        first = pb.grad(density)
+        np.testing.assert_allclose((first(0.0), pb.grad(first)(0.0)), wanted, rtol=1e-12, atol=1e-15)
+
+
+def test_open_ends_of_a_truncated_normal_distribution_have_slopes_of_zero() -> None:
+    def loss(low: Any, loc: Any) -> Any:
+        return stats.truncnorm.logpdf(-1.0, (low - loc) / 2.0, (2.0 - loc) / 2.0, loc, 2.0)
+
+    by_low, by_loc = pb.grad(loss, argnums=(0, 1))(-np.inf, 0.3)
+    assert by_low == 0.0
+    np.testing.assert_allclose(by_loc, difference(loss, [-np.inf, 0.3], 1, 1e-4), rtol=1e-8)
 
 
 def test_medians_and_intervals() -> None:

@@ -132,7 +132,7 @@ OWN_TESTS = {
 OF_COMPLEX = {"fft", "rfft", "irfft"}
 """What takes or gives complex numbers, whatever it is called with."""
 WITHOUT_A_RULE = {"least_squares", "whole_basis"}  # test_scipy_linalg.py, test_numpy_front.py
-MOMENTS = {"gamma_moment_below", "gamma_moment_above", "beta_moment_below", "student_moment"}
+MOMENTS = {name for name in OPERATORS if "_moment" in name}
 """They are derivatives of functions of SciPy's."""
 
 

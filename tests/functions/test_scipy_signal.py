@@ -121,6 +121,11 @@ def test_integers_stay_integers() -> None:
         found, wanted = function(x), signal.convolve(x, kernel, method=method)
         assert found.dtype == wanted.dtype
         np.testing.assert_array_equal(found, wanted)
+    large = 10_000 * x
+    for function in (signal.fftconvolve, lambda a, b: signal.convolve(a, b, method="fft")):
+        found, wanted = pb.compile(function)(large, large), function(large, large)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
 def test_batches() -> None:

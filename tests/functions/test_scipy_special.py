@@ -148,6 +148,13 @@ def test_exponential_shapes() -> None:
     """Of shape 1 the density at 0 is 1."""
     assert pb.grad(lambda x: scipy.special.gammainc(1.0, x))(np.float64(0.0)) == 1.0
     assert pb.grad(lambda x: scipy.special.betainc(1.0, 1.0, x))(np.float64(1.0)) == 1.0
+    for function, shapes, wanted in (
+        (scipy.special.gammainc, (1.0,), np.exp(-0.3) * (np.log(0.3) + np.euler_gamma)),
+        (scipy.special.betainc, (1.0, 1.0), 1.0 + np.log(0.3)),
+    ):
+        slope = pb.grad(lambda x, *shapes, function=function: function(*shapes, x))
+        found = pb.grad(lambda a, slope=slope, shapes=shapes: slope(0.3, a, *shapes[1:]))(1.0)
+        np.testing.assert_allclose(found, wanted)
 
 
 def test_moments_over_many_magnitudes_are_the_functions_themselves() -> None:
@@ -302,6 +309,14 @@ def test_orders_that_are_cut_off() -> None:
             np.testing.assert_allclose(found, slope, rtol=1e-13)
 
 
+def test_degrees_are_exact_at_right_angles() -> None:
+    x = np.arange(-720.0, 721.0, 45.0)
+    for name in ("sindg", "cosdg", "tandg", "cotdg"):
+        function = getattr(scipy.special, name)
+        with np.errstate(divide="ignore"):
+            np.testing.assert_allclose(pb.vjp(function, x)[0], function(x), rtol=1e-14)
+
+
 EXTREMES = np.array([0.0, 1e-300, 1e-8, 0.5, 1.0, 3.0, 171.5, 1e5, np.inf, -np.inf, np.nan, -0.5, -1.0, -1e5])
 FEW = np.array([0.0, 1e-3, 0.5, 2.5, 1e5, np.inf, np.nan, -0.5])
 PAIRS = [np.repeat(FEW, len(FEW)), np.tile(FEW, len(FEW))]
@@ -309,9 +324,11 @@ PAIRS = [np.repeat(FEW, len(FEW)), np.tile(FEW, len(FEW))]
 
 @pytest.mark.parametrize(
     ("name", "given"),
-    [(name, [EXTREMES]) for name in ("entr", "gamma", "exp10", "cosm1", "ndtr", "erfcx", "dawsn", "expi")]
-    + [(name, PAIRS) for name in ("boxcox", "boxcox1p", "huber", "xlog1py", "xlogy")],
-)
+    [(name, [EXTREMES]) for name in (
+        "entr", "gamma", "loggamma", "exp10", "cosm1", "ndtr", "erfcx", "dawsn", "expi",
+    )]
+    + [(name, PAIRS) for name in ("boxcox", "boxcox1p", "huber", "pseudo_huber", "xlog1py", "xlogy")],
+)  # fmt: skip
 def test_values_at_the_ends_of_the_domain_and_outside(name: str, given: list[np.ndarray]) -> None:
     function = getattr(scipy.special, name)
     with np.errstate(all="ignore"):

@@ -337,6 +337,13 @@ def test_powers_of_zero_do_not_change_with_their_exponent(base: complex) -> None
     assert slope(0.3) == 0.0 and pb.grad(slope)(0.3) == 0.0
 
 
+def test_the_slope_of_a_power_by_its_base_changes_with_an_exponent_of_zero() -> None:
+    mixed = pb.grad(pb.grad(lambda x, y: x**y), argnums=1)
+    for one in (mixed, pb.compile(mixed)):
+        assert one(4.0, 0.0) == 0.25
+    assert pb.grad(lambda x, y: x**y)(0.0, 0.0) == 0.0
+
+
 MODULE = """
 import numpy as np
 

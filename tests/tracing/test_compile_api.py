@@ -570,6 +570,7 @@ def test_source_of_a_gradient_is_one_function() -> None:
 def test_ufuncs_are_compiled_as_they_are() -> None:
     np.testing.assert_allclose(pb.compile(np.exp)(X), np.exp(X))
     np.testing.assert_allclose(pb.compile(np.hypot)(X, W), np.hypot(X, W))
+    assert pb.compile(pb.grad(np.sin))(0.5) == pytest.approx(np.cos(0.5))
 
 
 def test_the_source_for_arrays_is_that_of_arrays_before_a_call_as_well() -> None:

@@ -165,7 +165,9 @@ power = elementwise(
     "power", "a b", numpy=power_value, scalar="power({a}, {b})", grad_fn="Pow",
     cost=2 * TRANSCENDENTAL,
     vjp={
-        "a": lambda g, a, b: g * where(equal(b, 0.0), 0.0, b * power(a, b - 1.0)),
+        "a": lambda g, a, b: (
+            g * b * power(where(logical_and(equal(a, 0.0), equal(b, 0.0)), 1.0, a), b - 1.0)
+        ),
         "b": lambda g, a, b, y: (
             g * y * log(where(logical_and(equal(a, 0.0), greater_equal(real_part(b), 0.0)), 1.0, a))
         ),

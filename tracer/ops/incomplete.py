@@ -10,7 +10,6 @@ Mathematical Functions (dlmf.nist.gov), 8.2 and 8.17.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,14 +17,14 @@ import numpy as np
 
 from ..operator import Array, Operator
 from ..score_moments import beta_moment, gamma_moment
-from .elementwise import equal, exp, log, log1p, where
+from .elementwise import equal, exp, log, log1p, logical_and, where
+from .gamma_ratios import log_beta, log_power_over_gamma
 from .special import digamma, eager, lgamma, of_scipy, trigamma
 
 
 def product_with_log(factor: Array, x: Array) -> Array:
-    """factor * log(x), and 0 where the factor is."""
-    is_zero = equal(factor, 0.0)
-    return where(is_zero, 0.0, factor * log(where(is_zero, 1.0, x)))
+    """factor * log(x), and 0 where the factor is, with the derivative log(x) by the factor there as well."""
+    return factor * log(where(logical_and(equal(factor, 0.0), equal(x, 0.0)), 1.0, x))
 
 
 def _power(x: Array, exponent: int) -> Array:
@@ -51,7 +50,11 @@ def _moment(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 
 
 def gamma_density(a: Array, x: Array) -> Array:
-    return exp(product_with_log(a - 1.0, x) - x - lgamma(a))
+    at_zero = equal(x, 0.0)
+    positive = where(at_zero, 1.0, x)
+    inside = exp(log_power_over_gamma(a, positive) - log(positive))
+    at_end = exp(product_with_log(a - 1.0, where(at_zero, x, 1.0)) - lgamma(a))
+    return where(at_zero, at_end, inside)
 
 
 igamma = of_scipy(
@@ -119,7 +122,7 @@ gammainccinv = eager(
 
 def beta_density(a: Array, b: Array, x: Array) -> Array:
     shares = product_with_log(a - 1.0, x) + product_with_log(b - 1.0, 1.0 - x)
-    return exp(shares + lgamma(a + b) - lgamma(a) - lgamma(b))
+    return exp(shares - log_beta(a, b))
 
 
 betainc = eager(
@@ -133,52 +136,60 @@ betainc = eager(
 )  # fmt: skip
 betaincc = eager(
     "betaincc", "a b x", numpy="betaincc", scipy="betaincc", domain=(0.2, 0.9),
-    vjp={  # 1 - x is a beta variable with the shapes exchanged
-        "a": lambda g, a, b, x: g * beta_moment_below(b, a, 1.0 - x, of_a=0, of_b=1),
-        "b": lambda g, a, b, x: g * beta_moment_below(b, a, 1.0 - x, of_a=1, of_b=0),
+    vjp={
+        "a": lambda g, a, b, x: g * beta_moment_above(a, b, x, of_a=1, of_b=0),
+        "b": lambda g, a, b, x: g * beta_moment_above(a, b, x, of_a=0, of_b=1),
         "x": lambda g, a, b, x: -g * beta_density(a, b, x),
     },
     doc="1 - betainc(a, b, x), exact in the tail",
 )  # fmt: skip
 
 
-def _beta_score(other: int) -> Callable[..., Array]:
-    """The rule for the shape a (`other` 0) or b (1): the mean of another power, and of the scores' slopes."""
+def _beta_moment(name: str, whole: Operator, sense: float, side: str) -> Operator:
+    """The mean of powers of both scores for beta variables on one side of x; of orders 0 it is `whole`."""
 
-    def rule(g: Array, a: Array, b: Array, x: Array, of_a: int, of_b: int) -> Array:
-        total = _mean(a, b, x, of_a + 1 - other, of_b + other)
-        of_both = trigamma(a + b)
-        if of_a:
-            slope = of_both if other else of_both - trigamma(a)
-            total = total + of_a * slope * _mean(a, b, x, of_a - 1, of_b)
-        if of_b:
-            slope = of_both - trigamma(b) if other else of_both
-            total = total + of_b * slope * _mean(a, b, x, of_a, of_b - 1)
-        return g * total
+    def mean(a: Array, b: Array, x: Array, of_a: int, of_b: int) -> Array:
+        return moment(a, b, x, of_a=of_a, of_b=of_b) if of_a or of_b else whole(a, b, x)
 
-    return rule
+    def by_shape(other: int) -> Callable[..., Array]:
+        """The rule for a (`other` 0) or b (1): the mean of another power, and of the scores' slopes."""
+
+        def rule(g: Array, a: Array, b: Array, x: Array, of_a: int, of_b: int) -> Array:
+            total = mean(a, b, x, of_a + 1 - other, of_b + other)
+            of_both = trigamma(a + b)
+            if of_a:
+                slope = of_both if other else of_both - trigamma(a)
+                total = total + of_a * slope * mean(a, b, x, of_a - 1, of_b)
+            if of_b:
+                slope = of_both - trigamma(b) if other else of_both
+                total = total + of_b * slope * mean(a, b, x, of_a, of_b - 1)
+            return g * total
+
+        return rule
+
+    def by_limit(g: Array, a: Array, b: Array, x: Array, of_a: int, of_b: int) -> Array:
+        of_both = digamma(a + b)
+        first, second = log(x) - digamma(a) + of_both, log1p(-x) - digamma(b) + of_both
+        return (sense * g) * beta_density(a, b, x) * _power(first, of_a) * _power(second, of_b)
+
+    def value(a: np.ndarray, b: np.ndarray, x: np.ndarray, of_a: int, of_b: int) -> np.ndarray:
+        return beta_moment(a, b, x, of_a, of_b, sense < 0)
+
+    moment = eager(
+        name, "a b x", numpy=_moment(value), domain=(0.2, 0.9),
+        vjp={"a": by_shape(0), "b": by_shape(1), "x": by_limit},
+        doc=f"the mean of powers of both scores where t is {side} x, of beta variables t",
+    )  # fmt: skip
+    return moment
 
 
-def _mean(a: Array, b: Array, x: Array, of_a: int, of_b: int) -> Array:
-    return beta_moment_below(a, b, x, of_a=of_a, of_b=of_b) if of_a or of_b else betainc(a, b, x)
-
-
-def _beta_moment_by_limit(g: Array, a: Array, b: Array, x: Array, of_a: int, of_b: int) -> Array:
-    of_both = digamma(a + b)
-    first, second = log(x) - digamma(a) + of_both, log1p(-x) - digamma(b) + of_both
-    return g * beta_density(a, b, x) * _power(first, of_a) * _power(second, of_b)
-
-
-beta_moment_below = eager(
-    "beta_moment_below", "a b x", numpy=_moment(beta_moment), domain=(0.2, 0.9),
-    vjp={"a": _beta_score(0), "b": _beta_score(1), "x": _beta_moment_by_limit},
-    doc="the mean of powers of both scores where t is below x, of beta variables t",
-)  # fmt: skip
+beta_moment_below = _beta_moment("beta_moment_below", betainc, 1.0, "below")
+beta_moment_above = _beta_moment("beta_moment_above", betaincc, -1.0, "above")
 betaincinv = eager(
     "betaincinv", "a b p", numpy="betaincinv", scipy="betaincinv btdtri", domain=(0.2, 0.9),
     vjp={
-        "a": lambda g, a, b, y: -g * _mean(a, b, y, 1, 0) / beta_density(a, b, y),
-        "b": lambda g, a, b, y: -g * _mean(a, b, y, 0, 1) / beta_density(a, b, y),
+        "a": lambda g, a, b, y: -g * beta_moment_below(a, b, y, of_a=1, of_b=0) / beta_density(a, b, y),
+        "b": lambda g, a, b, y: -g * beta_moment_below(a, b, y, of_a=0, of_b=1) / beta_density(a, b, y),
         "p": lambda g, a, b, y: g / beta_density(a, b, y),
     },
     doc="the x with betainc(a, b, x) = p",
@@ -186,8 +197,8 @@ betaincinv = eager(
 betainccinv = eager(
     "betainccinv", "a b p", numpy="betainccinv", scipy="betainccinv", domain=(0.2, 0.9),
     vjp={
-        "a": lambda g, a, b, y: -g * _mean(a, b, y, 1, 0) / beta_density(a, b, y),
-        "b": lambda g, a, b, y: -g * _mean(a, b, y, 0, 1) / beta_density(a, b, y),
+        "a": lambda g, a, b, y: -g * beta_moment_below(a, b, y, of_a=1, of_b=0) / beta_density(a, b, y),
+        "b": lambda g, a, b, y: -g * beta_moment_below(a, b, y, of_a=0, of_b=1) / beta_density(a, b, y),
         "p": lambda g, a, b, y: -g / beta_density(a, b, y),
     },
     doc="the x with betaincc(a, b, x) = p",
@@ -197,8 +208,7 @@ betainccinv = eager(
 
 
 def student_density(df: Array, t: Array) -> Array:
-    constant = lgamma(0.5 * (df + 1.0)) - lgamma(0.5 * df) - 0.5 * log(df * math.pi)
-    return exp(constant - 0.5 * (df + 1.0) * log1p(t * t / df))
+    return exp(-log_beta(0.5 * df, 0.5) - 0.5 * log(df) - 0.5 * (df + 1.0) * log1p(t * t / df))
 
 
 def _student_moment_by_degrees(g: Array, df: Array, t: Array, order: int) -> Array:
@@ -217,7 +227,11 @@ def _student_score(df: Array, t: Array) -> Array:
 
 @_moment
 def _student_moment(df: np.ndarray, t: np.ndarray, order: int) -> np.ndarray:
-    return np.sign(t) * beta_moment(0.5 * df, np.full_like(df, 0.5), df / (df + t * t), order, 0)
+    """By whichever of the beta variable and 1 minus it is the lesser."""
+    half, square = np.full_like(df, 0.5), t * t
+    below = beta_moment(0.5 * df, half, df / (df + square), order, 0)
+    above = beta_moment(half, 0.5 * df, square / (df + square), 0, order, upper=True)
+    return np.sign(t) * np.where(square > df, below, above)
 
 
 student_moment = eager(

@@ -24,6 +24,7 @@ from .elementwise import (
     equal,
     exp,
     exp2,
+    greater,
     less,
     power_constant,
     sign,
@@ -36,6 +37,7 @@ from .reduction import sum_
 
 HALF_SQRT_PI = math.sqrt(math.pi) / 2
 SQRT_TWO_PI = math.sqrt(2 * math.pi)
+SQRT_TWO_OVER_PI = math.sqrt(2 / math.pi)
 
 
 def eager(
@@ -95,11 +97,43 @@ erfinv = of_scipy(
     domain=(-0.9, 0.9),
     torch="erfinv special.erfinv", scipy="erfinv", doc="the inverse of the error function",
 )  # fmt: skip
+
+
+def less_than_one(x: Array, y: Array, sense: float) -> Array:
+    """2 x y - 1 for a y of which 1 / (2 x) is left for large x, where it is a series (DLMF 7.12.1, 7.12.2).
+
+    `sense` is that of its terms: -1 where they alternate, as of erfcx, and 1 where not, as of dawsn.
+    """
+    square = x * x
+    is_large = greater(square, 400.0)
+    inverse = 0.5 / where(is_large, square, 400.0)
+    series: Array = 1.0
+    for odd in range(17, 1, -2):
+        series = 1.0 + sense * odd * inverse * series
+    return where(is_large, sense * inverse * series, 2.0 * x * y - 1.0)
+
+
+def _slope_of_erfcx(x: Array, y: Array) -> Array:
+    """For negative x there is nothing to lose."""
+    is_right = greater(x, 0.0)
+    of_right = less_than_one(where(is_right, x, 0.0), HALF_SQRT_PI * y, -1.0) / HALF_SQRT_PI
+    return where(is_right, of_right, 2.0 * x * y - 1.0 / HALF_SQRT_PI)
+
+
 erfcx = of_scipy(
-    "erfcx",
-    vjp={"x": lambda g, x, y: g * (2.0 * x * y - 1.0 / HALF_SQRT_PI)}, grad_fn="SpecialErfcx",
+    "erfcx", vjp={"x": lambda g, x, y: g * _slope_of_erfcx(x, y)}, grad_fn="SpecialErfcx",
     torch="special.erfcx", scipy="erfcx", doc="exp(x * x) erfc(x)",
 )  # fmt: skip
+
+
+def _slope_of_log_ndtr(x: Array, y: Array) -> Array:
+    """The density over the distribution function: in the left tail both are products with exp(-x * x / 2)."""
+    is_right = greater(x, 0.0)
+    right, left = where(is_right, x, 0.0), where(is_right, 0.0, x)
+    of_right = exp(where(is_right, -0.5 * right * right - y, 0.0)) / SQRT_TWO_PI
+    return where(is_right, of_right, SQRT_TWO_OVER_PI / erfcx(-math.sqrt(0.5) * left))
+
+
 ndtri = of_scipy(
     "ndtri", vjp={"x": lambda g, y: g * (SQRT_TWO_PI * exp(0.5 * y * y))},
     domain=(0.05, 0.95), grad_fn="SpecialNdtri",
@@ -107,7 +141,7 @@ ndtri = of_scipy(
 )  # fmt: skip
 log_ndtr = of_scipy(
     "log_ndtr",
-    vjp={"x": lambda g, x, y: g * (exp(-0.5 * x * x - y) / SQRT_TWO_PI)}, grad_fn="SpecialLogNdtr",
+    vjp={"x": lambda g, x, y: g * _slope_of_log_ndtr(x, y)}, grad_fn="SpecialLogNdtr",
     torch="special.log_ndtr", scipy="log_ndtr", doc="the logarithm of the normal distribution function",
 )  # fmt: skip
 i0 = of_scipy(
@@ -148,7 +182,7 @@ def _lgamma(x: np.ndarray) -> np.ndarray:
 lgamma = elementwise(
     "lgamma", numpy=_lgamma, scalar="lgamma({x})", cost=2 * TRANSCENDENTAL,
     vjp={"x": lambda g, x: g * digamma(x)}, domain=(0.3, 4.0),
-    torch="lgamma special.lgamma special.gammaln", scipy="gammaln loggamma",
+    torch="lgamma special.lgamma special.gammaln", scipy="gammaln",
     doc="`log |gamma(x)|` (DLMF 5.2)",
 )  # fmt: skip
 digamma = elementwise(

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 from ..operator import Array
-from .elementwise import erf, exp, floor, less, where
-from .special import digamma, eager, no_rule
+from .elementwise import absolute, erf, exp, floor, less, log, where
+from .special import digamma, eager, less_than_one, no_rule
 
 SQRT_PI = math.sqrt(math.pi)
 SQRT_TWO_PI = math.sqrt(2 * math.pi)
@@ -24,7 +24,7 @@ erfi = eager(
     doc="the imaginary error function, -i erf(i x)",
 )  # fmt: skip
 dawsn = eager(
-    "dawsn", numpy="dawsn", scipy="dawsn", vjp={"x": lambda g, x, y: g * (1.0 - 2.0 * x * y)},
+    "dawsn", numpy="dawsn", scipy="dawsn", vjp={"x": lambda g, x, y: -g * less_than_one(x, y, 1.0)},
     doc="Dawson's integral (DLMF 7.2.5)",
 )  # fmt: skip
 expi = eager(
@@ -37,9 +37,19 @@ exp1 = eager(
 )  # fmt: skip
 spence = eager(
     "spence", numpy="spence", scipy="spence", domain=(0.3, 3.0),
-    vjp={"x": lambda g, x: -g * hyp2f1(1.0, 1.0, 2.0, 1.0 - x)},
-    doc="Spence's function, Li_2(1 - x) (DLMF 25.12.2, 15.4.1)",
+    vjp={"x": lambda g, x: -g * _minus_log_over(x)},
+    doc="Spence's function, Li_2(1 - x) (DLMF 25.12.2)",
 )  # fmt: skip
+
+
+def _minus_log_over(x: Array) -> Array:
+    """-log(x) / (1 - x), and near 1 its series (DLMF 15.4.1)."""
+    rest = 1.0 - x
+    is_near = less(absolute(rest), 0.5)
+    series = hyp2f1(1.0, 1.0, 2.0, where(is_near, rest, 0.0))
+    return where(is_near, series, -log(where(is_near, 1.0, x)) / where(is_near, 1.0, rest))
+
+
 exprel = eager(
     "exprel", numpy="exprel", scipy="exprel", domain=(0.3, 3.0),
     vjp={"x": lambda g, x: 0.5 * g * hyp1f1(2.0, 3.0, x)}, doc="(exp(x) - 1) / x",
@@ -72,6 +82,12 @@ def _slope_of_k(m: Array, p: Array, k: Array) -> Array:
     is_near_zero = less(m, 0.5)
     series = (math.pi / 8) * hyp2f1(1.5, 1.5, 2.0, where(is_near_zero, m, 0.0))
     return where(is_near_zero, series, (ellipe(m) - p * k) / (2.0 * where(is_near_zero, 1.0, m) * p))
+
+
+def _one_order_less(n: Array, x: Array) -> Array:
+    """E_(n - 1)(x); that of order -1 is elementary (DLMF 8.19.12)."""
+    is_zero = less(n, 1.0)
+    return where(is_zero, exp(-x) * (1.0 + 1.0 / x) / x, expn(where(is_zero, 0.0, n - 1.0), x))
 
 
 hyp0f1 = eager(
@@ -114,9 +130,9 @@ expn = eager(
     "expn", "n x", numpy="expn", scipy="expn", domain=(1.0, 3.0),
     vjp={
         "n": lambda: no_rule("expn", "order"),
-        "x": lambda g, n, x, y: g * ((floor(n) - 1.0) * y - exp(-x)) / x,  # SciPy cuts orders off
+        "x": lambda g, n, x: -g * _one_order_less(floor(n), x),  # SciPy cuts orders off
     },
-    doc="the exponential integral E_n (DLMF 8.19.12, 8.19.13)",
+    doc="the exponential integral E_n (DLMF 8.19.13)",
 )  # fmt: skip
 owens_t = eager(
     "owens_t", "h a", numpy="owens_t", scipy="owens_t", domain=(-2.0, 2.0),

@@ -9,7 +9,7 @@ import functools
 import math
 from typing import Any
 
-from ..special_ufuncs import expm1_over, log1p_over
+from ..special_ufuncs import expm1_over, log1p_over, of_beta_ratio
 from .declaration import Declaration
 from .elements import (
     LOG_2,
@@ -29,6 +29,7 @@ from .elements import (
     erf,
     erfc,
     erfcinv,
+    erfcx,
     exp,
     expm1,
     gammainc,
@@ -39,6 +40,8 @@ from .elements import (
     lgamma,
     log,
     log1p,
+    log_difference,
+    log_less_than,
     log_ndtr,
     log_normal_density,
     log_normal_mass,
@@ -109,13 +112,20 @@ def _beta_entropy(a: Any, b: Any) -> Any:
 
 
 def _student(z: Any, df: Any) -> Any:
-    constant = lgamma((df + 1.0) / 2.0) - lgamma(df / 2.0) - 0.5 * log(df * math.pi)
-    return constant - (df + 1.0) / 2.0 * log1p(z * z / df)
+    return -betaln(0.5 * df, 0.5) - 0.5 * log(df) - (df + 1.0) / 2.0 * log1p(z * z / df)
 
 
 def _fisher(z: Any, n: Any, m: Any) -> Any:
     logarithms = 0.5 * m * log(m) + 0.5 * n * log(n) + xlogy(0.5 * n - 1.0, z)
     return logarithms - 0.5 * (n + m) * log(m + n * z) - betaln(0.5 * n, 0.5 * m)
+
+
+def _fisher_cumulative(z: Any, n: Any, m: Any) -> Any:
+    return of_beta_ratio(n * z / m, 0.5 * n, 0.5 * m)
+
+
+def _fisher_survival(z: Any, n: Any, m: Any) -> Any:
+    return of_beta_ratio(m / (n * z), 0.5 * m, 0.5 * n)
 
 
 def _fisher_quantile(share: Any, n: Any, m: Any) -> Any:
@@ -168,21 +178,39 @@ def _bound(c: Any, holds: Any) -> Any:
 
 
 def _inverse_gauss(z: Any, mu: Any) -> Any:
-    return -0.5 * LOG_2_PI - 1.5 * log(z) - ((z - mu) / mu) ** 2 / (2.0 * z)
+    return -0.5 * LOG_2_PI - 1.5 * log(z) - 0.5 * z * (1.0 / mu - 1.0 / z) ** 2
 
 
-def _inverse_gauss_cumulative(z: Any, mu: Any) -> Any:
+def _inverse_gauss_parts(z: Any, mu: Any) -> tuple[Any, Any]:
+    """The two arguments of normal distribution functions that its own is made of."""
     root = sqrt(z)
-    return ndtr((z / mu - 1.0) / root) + exp(2.0 / mu + log_ndtr(-(z / mu + 1.0) / root))
+    return (z / mu - 1.0) / root, (z / mu + 1.0) / root
 
 
-def _inverse_gauss_survival(z: Any, mu: Any) -> Any:
-    root = sqrt(z)
-    return ndtr(-(z / mu - 1.0) / root) - exp(2.0 / mu + log_ndtr(-(z / mu + 1.0) / root))
+def _inverse_gauss_log_cumulative(z: Any, mu: Any) -> Any:
+    below, above = _inverse_gauss_parts(z, mu)
+    return logaddexp(log_ndtr(below), 2.0 / mu + log_ndtr(-above))
+
+
+def _inverse_gauss_log_survival(z: Any, mu: Any) -> Any:
+    """On the right both terms are products with exp(-below**2 / 2), and their difference is small."""
+    below, above = _inverse_gauss_parts(z, mu)
+    is_right = below > 0.0
+    near, far = where(is_right, below, 0.0), where(is_right, above, 1.0)
+    apart = erfcx(math.sqrt(0.5) * near) - erfcx(math.sqrt(0.5) * far)
+    of_left = log_difference(log_ndtr(-where(is_right, -1.0, below)), 2.0 / mu + log_ndtr(-above))
+    return where(is_right, log(0.5 * apart) - 0.5 * near * near, of_left)
 
 
 def _of_normal_cut(z: Any, a: Any, b: Any) -> Any:
     return log_normal_density(z) - log_normal_mass(a, b)
+
+
+def _log_part_of_cut(part: tuple[Any, Any], rest: tuple[Any, Any], whole: tuple[Any, Any]) -> Any:
+    """The logarithm of the part's share, by the rest where that is less."""
+    mass, of_part, of_rest = (log_normal_mass(*one) for one in (whole, part, rest))
+    is_less = of_part < of_rest
+    return where(is_less, of_part - mass, log1p(-exp(where(is_less, -1.0, of_rest - mass))))
 
 
 def _quantile_of_normal_cut(q: Any, a: Any, b: Any) -> Any:
@@ -203,8 +231,13 @@ def _triangle_quantile(q: Any, c: Any) -> Any:
 
 
 def _laplace_cumulative(z: Any) -> Any:
-    tail = 0.5 * exp(-abs_(z))
-    return where(z > 0.0, 1.0 - tail, tail)
+    is_right = z > 0.0
+    return where(is_right, 1.0 - 0.5 * exp(-where(is_right, z, 0.0)), 0.5 * exp(where(is_right, 0.0, z)))
+
+
+def _laplace_log_cumulative(z: Any) -> Any:
+    is_right = z > 0.0
+    return where(is_right, log1p(-0.5 * exp(-where(is_right, z, 0.0))), where(is_right, 0.0, z) - LOG_2)
 
 
 def _laplace_quantile(q: Any) -> Any:
@@ -217,13 +250,31 @@ def _general_gamma(z: Any, a: Any, c: Any) -> Any:
 
 
 def _general_normal_cumulative(z: Any, beta: Any) -> Any:
-    tail = 0.5 * gammaincc(1.0 / beta, abs_(z) ** beta)
-    return where(z > 0.0, 1.0 - tail, tail)
+    """Around 0 a line: there the incomplete function has no slope by the power."""
+    is_middle = abs_(z) ** beta < 1e-17
+    power = abs_(where(is_middle, 1.0, z)) ** beta
+    tail = 0.5 * gammaincc(1.0 / beta, power)
+    middle = 0.5 + where(is_middle, z, 0.0) * exp(log(0.5 * beta) - lgamma(1.0 / beta))
+    return where(is_middle, middle, where(z > 0.0, 1.0 - tail, tail))
 
 
 def _exponential_tail(z: Any, k: Any) -> Any:
     """The logarithm of what a normal variable with an exponential one of mean k has less below z."""
     return 0.5 / (k * k) - z / k + log_ndtr(z - 1.0 / k)
+
+
+def _log_scaled_bessel(x: Any) -> Any:
+    """log(exp(-x) I_0(x)) from 0 on, where i0e, which is even, has a bend (DLMF 10.25.2)."""
+    at_zero = x <= 0.0
+    return where(at_zero, 0.25 * x * x - x, log(i0e(where(at_zero, 1.0, x))))
+
+
+def _folded_cumulative(z: Any, c: Any) -> Any:
+    """Near 0 two terms of its series, as the difference would be of equal numbers."""
+    is_near = z * (1.0 + c) < 1e-5
+    near, far = where(is_near, z, 0.0), where(is_near, 1.0, z)
+    series = 2.0 * near * exp(log_normal_density(c)) * (1.0 + (c * c - 1.0) * near * near / 6.0)
+    return where(is_near, series, ndtr(far - c) - ndtr(-far - c))
 
 
 CONTINUOUS: dict[str, Declaration] = {
@@ -286,6 +337,7 @@ CONTINUOUS: dict[str, Declaration] = {
     "laplace": Declaration(
         lambda z: -abs_(z) - LOG_2,
         cumulative=_laplace_cumulative,
+        log_cumulative=_laplace_log_cumulative,
         quantile=_laplace_quantile,
         symmetric=True,
         mean=0.0,
@@ -333,8 +385,8 @@ CONTINUOUS: dict[str, Declaration] = {
     ),
     "f": Declaration(
         _fisher,
-        cumulative=lambda z, n, m: betainc(0.5 * n, 0.5 * m, n * z / (m + n * z)),
-        survival=lambda z, n, m: betainc(0.5 * m, 0.5 * n, m / (m + n * z)),
+        cumulative=_fisher_cumulative,
+        survival=_fisher_survival,
         quantile=lambda q, n, m: _fisher_quantile(betaincinv(0.5 * n, 0.5 * m, q), n, m),
         upper_quantile=lambda q, n, m: _fisher_quantile(betainccinv(0.5 * n, 0.5 * m, q), n, m),
         support=POSITIVE,
@@ -346,6 +398,7 @@ CONTINUOUS: dict[str, Declaration] = {
     "weibull_min": Declaration(
         lambda z, c: log(c) + xlogy(c - 1.0, z) - z**c,
         log_survival=lambda z, c: -(z**c),
+        log_cumulative=lambda z, c: log_less_than(c * log(z)),
         cumulative=lambda z, c: -expm1(-(z**c)),
         quantile=lambda q, c: (-log1p(-q)) ** (1.0 / c),
         upper_quantile=lambda q, c: (-log(q)) ** (1.0 / c),
@@ -357,6 +410,7 @@ CONTINUOUS: dict[str, Declaration] = {
     "weibull_max": Declaration(
         lambda z, c: log(c) + xlogy(c - 1.0, -z) - (-z) ** c,
         log_cumulative=lambda z, c: -((-z) ** c),
+        log_survival=lambda z, c: log_less_than(c * log(-z)),
         survival=lambda z, c: -expm1(-((-z) ** c)),
         quantile=lambda q, c: -((-log(q)) ** (1.0 / c)),
         upper_quantile=lambda q, c: -((-log1p(-q)) ** (1.0 / c)),
@@ -367,15 +421,18 @@ CONTINUOUS: dict[str, Declaration] = {
         entropy=lambda c: -EULER / c - log(c) + EULER + 1.0,
     ),
     "exponweib": Declaration(
-        lambda z, a, c: log(a) + log(c) + (a - 1.0) * log(-expm1(-(z**c))) - z**c + xlogy(c - 1.0, z),
-        log_cumulative=lambda z, a, c: a * log(-expm1(-(z**c))),
-        survival=lambda z, a, c: -expm1(a * log(-expm1(-(z**c)))),
+        lambda z, a, c: (
+            log(a) + log(c) + (a - 1.0) * log_less_than(c * log(z)) - z**c + xlogy(c - 1.0, z)
+        ),
+        log_cumulative=lambda z, a, c: a * log_less_than(c * log(z)),
+        survival=lambda z, a, c: -expm1(a * log_less_than(c * log(z))),
         quantile=lambda q, a, c: (-log1p(-(q ** (1.0 / a)))) ** (1.0 / c),
         support=POSITIVE,
     ),
     "gumbel_r": Declaration(
         lambda z: -z - exp(-z),
         log_cumulative=lambda z: -exp(-z),
+        log_survival=lambda z: log_less_than(-z),
         survival=lambda z: -expm1(-exp(-z)),
         quantile=lambda q: -log(-log(q)),
         upper_quantile=lambda q: -log(-log1p(-q)),
@@ -386,6 +443,7 @@ CONTINUOUS: dict[str, Declaration] = {
     "gumbel_l": Declaration(
         lambda z: z - exp(z),
         log_survival=lambda z: -exp(z),
+        log_cumulative=log_less_than,
         cumulative=lambda z: -expm1(-exp(z)),
         quantile=lambda q: log(-log1p(-q)),
         upper_quantile=lambda q: log(-log(q)),
@@ -434,6 +492,7 @@ CONTINUOUS: dict[str, Declaration] = {
     "genextreme": Declaration(
         lambda z, c: (1.0 - c) * _extreme(z, c) - exp(_extreme(z, c)),
         log_cumulative=lambda z, c: -exp(_extreme(z, c)),
+        log_survival=lambda z, c: log_less_than(_extreme(z, c)),
         survival=lambda z, c: -expm1(-exp(_extreme(z, c))),
         quantile=lambda q, c: -log(-log(q)) * expm1_over(c * log(-log(q))),
         upper_quantile=lambda q, c: -log(-log1p(-q)) * expm1_over(c * log(-log1p(-q))),
@@ -493,6 +552,7 @@ CONTINUOUS: dict[str, Declaration] = {
         lambda z: LOG_2 - z - 2.0 * log1p(exp(-z)),
         cumulative=lambda z: tanh(0.5 * z),
         survival=lambda z: 2.0 * sigmoid(-z),
+        log_survival=lambda z: LOG_2 + log_sigmoid(-z),
         quantile=lambda q: 2.0 * atanh(q),
         upper_quantile=lambda q: -logit(0.5 * q),
         support=POSITIVE,
@@ -514,6 +574,7 @@ CONTINUOUS: dict[str, Declaration] = {
     "invweibull": Declaration(
         lambda z, c: log(c) - (c + 1.0) * log(z) - z ** (-c),
         log_cumulative=lambda z, c: -(z ** (-c)),
+        log_survival=lambda z, c: log_less_than(-c * log(z)),
         survival=lambda z, c: -expm1(-(z ** (-c))),
         quantile=lambda q, c: (-log(q)) ** (-1.0 / c),
         upper_quantile=lambda q, c: (-log1p(-q)) ** (-1.0 / c),
@@ -527,8 +588,8 @@ CONTINUOUS: dict[str, Declaration] = {
     ),
     "invgauss": Declaration(
         _inverse_gauss,
-        cumulative=_inverse_gauss_cumulative,
-        survival=_inverse_gauss_survival,
+        log_cumulative=_inverse_gauss_log_cumulative,
+        log_survival=_inverse_gauss_log_survival,
         support=POSITIVE,
         vanishes=True,
         mean=lambda mu: mu,
@@ -536,8 +597,8 @@ CONTINUOUS: dict[str, Declaration] = {
     ),
     "wald": Declaration(
         lambda z: _inverse_gauss(z, 1.0),
-        cumulative=lambda z: _inverse_gauss_cumulative(z, 1.0),
-        survival=lambda z: _inverse_gauss_survival(z, 1.0),
+        log_cumulative=lambda z: _inverse_gauss_log_cumulative(z, 1.0),
+        log_survival=lambda z: _inverse_gauss_log_survival(z, 1.0),
         support=POSITIVE,
         vanishes=True,
         mean=1.0,
@@ -627,8 +688,8 @@ CONTINUOUS: dict[str, Declaration] = {
     ),
     "truncnorm": Declaration(
         _of_normal_cut,
-        log_cumulative=lambda z, a, b: log_normal_mass(a, z) - log_normal_mass(a, b),
-        log_survival=lambda z, a, b: log_normal_mass(z, b) - log_normal_mass(a, b),
+        log_cumulative=lambda z, a, b: _log_part_of_cut((a, z), (z, b), (a, b)),
+        log_survival=lambda z, a, b: _log_part_of_cut((z, b), (a, z), (a, b)),
         quantile=_quantile_of_normal_cut,
         support=(lambda a, b: a, lambda a, b: b),
         valid=lambda a, b: [a < b],
@@ -645,7 +706,9 @@ CONTINUOUS: dict[str, Declaration] = {
     "exponnorm": Declaration(
         lambda z, k: _exponential_tail(z, k) - log(k),
         cumulative=lambda z, k: ndtr(z) - exp(_exponential_tail(z, k)),
+        log_cumulative=lambda z, k: log_difference(log_ndtr(z), _exponential_tail(z, k)),
         survival=lambda z, k: ndtr(-z) + exp(_exponential_tail(z, k)),
+        log_survival=lambda z, k: logaddexp(log_ndtr(-z), _exponential_tail(z, k)),
         mean=lambda k: k,
         variance=lambda k: 1.0 + k * k,
     ),
@@ -660,13 +723,13 @@ CONTINUOUS: dict[str, Declaration] = {
         variance=lambda nu: 1.0 - exp(2.0 * (lgamma(nu + 0.5) - lgamma(nu))) / nu,
     ),
     "rice": Declaration(
-        lambda z, b: log(z) - 0.5 * (z - b) ** 2 + log(i0e(z * b)),
+        lambda z, b: log(z) - 0.5 * (z - b) ** 2 + _log_scaled_bessel(z * b),
         cumulative=rice_cdf,
         support=POSITIVE,
         valid=lambda b: [b >= 0.0],
     ),
     "vonmises": Declaration(
-        lambda z, kappa: -2.0 * kappa * sin(0.5 * z) ** 2 - LOG_2_PI - log(i0e(kappa)),
+        lambda z, kappa: -2.0 * kappa * sin(0.5 * z) ** 2 - LOG_2_PI - _log_scaled_bessel(kappa),
         cumulative=vonmises_cdf,
         mean=lambda kappa: 0.0 * kappa,
         valid=lambda kappa: [kappa >= 0.0],
@@ -674,6 +737,7 @@ CONTINUOUS: dict[str, Declaration] = {
     "levy": Declaration(
         lambda z: -0.5 * LOG_2_PI - 1.5 * log(z) - 0.5 / z,
         cumulative=lambda z: erfc(sqrt(0.5 / z)),
+        log_cumulative=lambda z: LOG_2 + log_ndtr(-(z**-0.5)),
         survival=lambda z: erf(sqrt(0.5 / z)),
         quantile=lambda q: 0.5 / erfcinv(q) ** 2,
         support=POSITIVE,
@@ -730,7 +794,9 @@ CONTINUOUS: dict[str, Declaration] = {
     "loglaplace": Declaration(
         lambda z, c: log(0.5 * c) + xlogy(where(z < 1.0, c, -c) - 1.0, z),
         cumulative=lambda z, c: _laplace_cumulative(c * log(z)),
+        log_cumulative=lambda z, c: _laplace_log_cumulative(c * log(z)),
         survival=lambda z, c: _laplace_cumulative(-c * log(z)),
+        log_survival=lambda z, c: _laplace_log_cumulative(-c * log(z)),
         quantile=lambda q, c: exp(_laplace_quantile(q) / c),
         support=POSITIVE,
     ),
@@ -742,8 +808,8 @@ CONTINUOUS: dict[str, Declaration] = {
     ),
     "betaprime": Declaration(
         lambda z, a, b: xlogy(a - 1.0, z) - xlog1py(a + b, z) - betaln(a, b),
-        cumulative=lambda z, a, b: betainc(a, b, z / (1.0 + z)),
-        survival=lambda z, a, b: betainc(b, a, 1.0 / (1.0 + z)),
+        cumulative=of_beta_ratio,
+        survival=lambda z, a, b: of_beta_ratio(1.0 / z, b, a),
         quantile=lambda q, a, b: 1.0 / (1.0 / betaincinv(a, b, q) - 1.0),
         upper_quantile=lambda q, a, b: 1.0 / betaincinv(b, a, q) - 1.0,
         support=POSITIVE,
@@ -754,8 +820,9 @@ CONTINUOUS: dict[str, Declaration] = {
     ),
     "foldnorm": Declaration(
         lambda z, c: logaddexp(log_normal_density(z - c), log_normal_density(z + c)),
-        cumulative=lambda z, c: ndtr(z - c) - ndtr(-z - c),
+        cumulative=_folded_cumulative,
         survival=lambda z, c: ndtr(c - z) + ndtr(-z - c),
+        log_survival=lambda z, c: logaddexp(log_ndtr(c - z), log_ndtr(-z - c)),
         support=POSITIVE,
         valid=lambda c: [c >= 0.0],
     ),

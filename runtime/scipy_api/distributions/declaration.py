@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...functions.stopping import stop_gradient
-from .elements import exp, expm1, log
+from .elements import LOG_2, exp, expm1, log, log1p, where
 
 Function = Callable[..., Any]
 Bound = float | Function
@@ -86,6 +86,8 @@ def survival(one: Declaration, z: Any, *shapes: Any) -> Any:
 def log_cumulative(one: Declaration, z: Any, *shapes: Any) -> Any:
     if one.log_cumulative is not None:
         return one.log_cumulative(z, *shapes)
+    if one.log_survival is not None:
+        return _log_of_rest(cumulative(one, z, *shapes), one.log_survival(z, *shapes))
     return log(cumulative(one, z, *shapes))
 
 
@@ -94,7 +96,16 @@ def log_survival(one: Declaration, z: Any, *shapes: Any) -> Any:
         return one.log_survival(z, *shapes)
     if one.symmetric:
         return log_cumulative(one, -z, *shapes)
+    if one.log_cumulative is not None:
+        return _log_of_rest(survival(one, z, *shapes), one.log_cumulative(z, *shapes))
     return log(survival(one, z, *shapes))
+
+
+def _log_of_rest(share: Any, log_rest: Any) -> Any:
+    """The logarithm of a share, by what is left where that is less."""
+    is_lesser = log_rest > -LOG_2
+    lesser = log(where(is_lesser, share, 0.5))
+    return where(is_lesser, lesser, log1p(-exp(where(is_lesser, -1.0, log_rest))))
 
 
 def quantile(one: Declaration, q: Any, *shapes: Any) -> Any:

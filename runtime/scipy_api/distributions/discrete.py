@@ -41,7 +41,7 @@ def _is_probability(p: Any) -> list[Any]:
 
 
 def _binomial(k: Any, n: Any, p: Any) -> Any:
-    ways = lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
+    ways = -betaln(k + 1.0, n - k + 1.0) - log(n + 1.0)
     return ways + xlogy(k, p) + xlog1py(n - k, -p)
 
 
@@ -110,7 +110,7 @@ DISCRETE: dict[str, Declaration] = {
         variance=lambda p: (1.0 - p) / (p * p),
     ),
     "nbinom": _of_integers(
-        lambda k, n, p: lgamma(n + k) - lgamma(k + 1.0) - lgamma(n) + n * log(p) + xlog1py(k, -p),
+        lambda k, n, p: n * log(p) - betaln(n, k + 1.0) - log(n + k) + xlog1py(k, -p),
         cumulative=lambda k, n, p: betainc(n, k + 1.0, p),
         survival=lambda k, n, p: betaincc(n, k + 1.0, p),
         valid=lambda n, p: [n > 0.0, p > 0.0, p <= 1.0],

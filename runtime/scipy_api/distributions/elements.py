@@ -11,7 +11,7 @@ from ....tracer.operator import OPERATORS
 from ...functions import PUBLIC
 from ...numpy_api.protocols import OF_OTHERS, UFUNCS
 from ...tape.apply import apply
-from .. import special_ufuncs as special_ufuncs  # which adds to OF_OTHERS
+from ..special_ufuncs import expm1_over  # of what adds to OF_OTHERS
 
 Function = Callable[..., Any]
 SPECIAL = UFUNCS | OF_OTHERS
@@ -22,13 +22,15 @@ where, exp, log, log1p, expm1, sqrt, abs_ = (
 sin, tan, tanh, atan, asin, asinh, sinh, atanh = (
     PUBLIC[name] for name in ("sin", "tan", "tanh", "atan", "asin", "asinh", "sinh", "atanh")
 )
-atan2, floor, isfinite, logaddexp = (PUBLIC[name] for name in ("atan2", "floor", "isfinite", "logaddexp"))
-digamma = PUBLIC["digamma"]
-lgamma, sigmoid, logit, log_sigmoid, softplus, erf, erfc, xlogy = (
-    PUBLIC[name] for name in ("lgamma", "sigmoid", "logit", "logsigmoid", "softplus", "erf", "erfc", "xlogy")
+atan2, floor, isfinite, isinf, logaddexp = (
+    PUBLIC[name] for name in ("atan2", "floor", "isfinite", "isinf", "logaddexp")
 )
-ndtr, log_ndtr, ndtri, xlog1py, betaln, i0e = (
-    SPECIAL[name] for name in ("ndtr", "log_ndtr", "ndtri", "xlog1py", "betaln", "i0e")
+digamma = PUBLIC["digamma"]
+lgamma, sigmoid, logit, log_sigmoid, erf, erfc, xlogy = (
+    PUBLIC[name] for name in ("lgamma", "sigmoid", "logit", "logsigmoid", "erf", "erfc", "xlogy")
+)
+ndtr, log_ndtr, ndtri, xlog1py, betaln, i0e, erfcx = (
+    SPECIAL[name] for name in ("ndtr", "log_ndtr", "ndtri", "xlog1py", "betaln", "i0e", "erfcx")
 )
 gammainc, gammaincc, gammaincinv, gammainccinv = (
     SPECIAL[name] for name in ("gammainc", "gammaincc", "gammaincinv", "gammainccinv")
@@ -53,17 +55,39 @@ LOG_2 = math.log(2.0)
 LOG_2_PI = math.log(2.0 * math.pi)
 
 
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x)), also where PyTorch's is x."""
+    return -log_sigmoid(-x)
+
+
 def log_normal_density(z: Any) -> Any:
     return -0.5 * z * z - 0.5 * LOG_2_PI
 
 
+def log_complement(logarithm: Any) -> Any:
+    """log(1 - exp(logarithm)), exact where that is small and where it is almost 1 (Maechler, 2012)."""
+    is_near = logarithm > -LOG_2
+    near, far = where(is_near, logarithm, -1.0), where(is_near, -1.0, logarithm)
+    return where(is_near, log(-expm1(near)), log1p(-exp(far)))
+
+
+def log_less_than(log_rate: Any) -> Any:
+    """log(1 - exp(-t)) for t = exp(log_rate), which may be too small or too large for a number."""
+    is_small = log_rate < 0.0
+    small = where(is_small, log_rate, 0.0)
+    large = where(is_small, 0.0, log_rate)
+    return where(is_small, small + log(expm1_over(-exp(small))), log1p(-exp(-exp(large))))
+
+
 def log_difference(high: Any, low: Any) -> Any:
     """log(exp(high) - exp(low))."""
-    return high + log(-expm1(low - high))
+    return high + log_complement(low - high)
 
 
 def log_normal_mass(low: Any, high: Any) -> Any:
     """The logarithm of what the normal distribution has between two places, in either tail."""
     is_right = low > 0.0
     near, far = where(is_right, -low, high), where(is_right, -high, low)
-    return log_difference(log_ndtr(near), log_ndtr(far))
+    is_open = isinf(far)  # where nothing depends on it
+    largest = log_ndtr(near)
+    return where(is_open, largest, log_difference(largest, log_ndtr(where(is_open, near - 1.0, far))))
