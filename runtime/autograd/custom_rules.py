@@ -24,6 +24,7 @@ from ..values.modes import enable_grad, is_recording
 from ..values.nodes import targets_behind
 from ..values.tensor import Tensor, make
 from .autograd import pull_back
+from .direct_calls import recorded_directly
 from .ruled_calls import call_ruled
 from .rules import RuledCall, are_plain
 
@@ -371,11 +372,19 @@ class primitive(_WithRule):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if are_plain(args):
             return self.function(*args, **kwargs)
-        return call_ruled(self._with_keywords(args, kwargs))
+        is_recorded, result = recorded_directly(self, args, kwargs)
+        if is_recorded:
+            return result
+        return call_ruled(self._with_keywords(args, kwargs, () if result is NotImplemented else (result,)))
 
-    def _with_keywords(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RuledCall:
+    def _with_keywords(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], computed: Sequence[Any] = ()
+    ) -> RuledCall:
+        """A call; `computed` has the result for the first time that the function is run, if it is known."""
+        waiting = list(computed)
+
         def run(*values: Any) -> Any:
-            return self.function(*values, **kwargs)
+            return waiting.pop() if waiting else self.function(*values, **kwargs)
 
         def with_residuals(*values: Any) -> tuple[Any, Any]:
             result = run(*values)

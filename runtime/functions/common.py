@@ -116,6 +116,15 @@ def numpy_names(function: F) -> F:
     return cast(F, call)
 
 
+def with_short_way(function: F, short: Callable[..., Any]) -> F:
+    """The function, whose wrappers ask `short` first where no option is given.
+
+    That takes any arguments, and says NotImplemented of what it is not for.
+    """
+    function.short = short  # type: ignore[attr-defined]
+    return function
+
+
 def matrix_named_either_way(function: F) -> F:
     """Let a function of a matrix take it as `A` and as `input`: torch.linalg calls it one or the other."""
 

@@ -27,8 +27,8 @@ from .common import (
     require_real,
     tensor,
     truth,
+    with_short_way,
 )  # fmt: skip
-from .conventions import with_short_way
 from .declared import eq, isnan, le, logical_and, logical_or, lt
 from .selection import nonzero
 

@@ -31,8 +31,8 @@ from .common import (
     scalar_of,
     tensor,
     torch_name,
+    with_short_way,
 )  # fmt: skip
-from .conventions import with_short_way
 from .declared import sum as sum_of
 from .movement import permuted, reshape_to
 from .parts import diagonal, roll

@@ -39,6 +39,7 @@ from .common import (
     require_broadcast,
     tensor,
     truth,
+    with_short_way,
 )  # fmt: skip
 from .movement import reshape_to
 
@@ -173,15 +174,6 @@ def reduced_directly(operator: Operator) -> Function:
             return of_one(x, dims=(axis % rank,), keepdim=bool(keepdims))
         return NotImplemented
 
-    return function
-
-
-def with_short_way(function: F, short: Callable[..., Any]) -> F:
-    """The function, whose wrappers ask `short` first where no option is given.
-
-    That takes any arguments, and says NotImplemented of what it is not for.
-    """
-    function.short = short  # type: ignore[attr-defined]
     return function
 
 

@@ -33,10 +33,10 @@ from .common import (
     filled,
     floating,
     matrix_named_either_way,
+    with_short_way,
 )
 from .complex_numbers import real as real_part
 from .contraction import matmul
-from .conventions import with_short_way
 from .declared import sum as sum_of
 from .joining import cat
 from .linalg import square

@@ -23,7 +23,7 @@ from ...tracer.ops.reduction import cumsum, sum_
 from ...tracer.spec import BOOL, INT64
 from ...tracer.trace import is_tracing
 from ..tape.apply import apply, unwrap, wrap
-from ..tape.direct_parts import is_simple, read_part
+from ..tape.direct_parts import is_basic, read_part
 from ..tape.local import is_local, local
 from ..values.foreign import how_to_pass, unboxed
 from ..values.tensor import Tensor, make
@@ -84,7 +84,7 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         >>> getitem(tensor([[1, 2], [3, 4]]), (slice(None), 0))
         tensor([1, 3])
     """
-    if is_simple(index) and (short := read_part(input, index)) is not None:
+    if is_basic(index) and (short := read_part(input, index)) is not None:
         return short
     shown = view_at(tensor(input, "__getitem__"), index)
     if isinstance(shown, NumpyTensor) and not shown._value.shape and not _keeps_array(index):

@@ -12,8 +12,17 @@ from ...tracer.ops import composite as c
 from ...tracer.ops import movement as m
 from ..tape.apply import apply, as_several_views
 from ..values.tensor import Tensor
-from .common import as_dtype, common_dtype, fail, numpy_names, one_dim, own_dim, tensor, tensors
-from .conventions import with_short_way
+from .common import (
+    as_dtype,
+    common_dtype,
+    fail,
+    numpy_names,
+    one_dim,
+    own_dim,
+    tensor,
+    tensors,
+    with_short_way,
+)
 from .movement import atleast_1d, atleast_2d, atleast_3d, expand_to, reshape_to
 from .parts import part, selected
 
@@ -58,6 +67,38 @@ def cat(tensors: Iterable[Tensor], dim: int = 0) -> Tensor:
     return apply(m.concatenate, *joined, dim=dim, grad_name="CatBackward0")
 
 
+def cat_directly(tensors: Any = None, axis: Any = 0, *more: Any) -> Any:
+    """A list of tensors and arrays of one dtype joined; NotImplemented for what takes a closer look."""
+    if type(tensors) not in (list, tuple) or type(axis) is not int or more:
+        return NotImplemented
+    first: Any = None
+    for one in tensors:
+        value = one._value if isinstance(one, Tensor) else one
+        if type(value) is not np.ndarray or not value.size:
+            return NotImplemented
+        if first is None:
+            first = value
+            rank = len(value.shape)
+            if not -rank <= axis < rank:
+                return NotImplemented
+            dim = axis % rank
+        elif (
+            value.dtype != first.dtype
+            or len(value.shape) != rank
+            or (
+                value.shape != first.shape
+                and (
+                    value.shape[:dim] != first.shape[:dim] or value.shape[dim + 1 :] != first.shape[dim + 1 :]
+                )
+            )
+        ):
+            return NotImplemented
+    if not any(isinstance(one, Tensor) for one in tensors):
+        return NotImplemented
+    return apply(m.concatenate, *tensors, dim=dim, grad_name="CatBackward0")
+
+
+with_short_way(cat, cat_directly)
 concat = concatenate = cat
 _tensors = tensors
 

@@ -17,9 +17,16 @@ from ...tracer.trace import innermost, itself
 from ..tape.apply import apart_from, apply
 from ..tape.direct import direct, unrecorded
 from ..values.tensor import Tensor
-from .common import array_dtype, as_dtype, common_dtype, fail, floating, matrix_named_either_way
+from .common import (
+    array_dtype,
+    as_dtype,
+    common_dtype,
+    fail,
+    floating,
+    matrix_named_either_way,
+    with_short_way,
+)
 from .contraction import matmul
-from .conventions import with_short_way
 from .movement import adjoint, expand_to, reshape_to, transpose
 from .parts import tril, triu
 

@@ -12,8 +12,18 @@ from ...tracer.errors import ArgumentError, DimensionError, ShapeError, Unsuppor
 from ...tracer.ops import movement as m
 from ...tracer.spec import broadcast_shapes
 from ..tape.apply import apart_from, apply
+from ..tape.direct import direct_view
 from ..values.tensor import Tensor
-from .common import conjugate, fail, numpy_names, one_dim, require_broadcast, sizes, tensor
+from .common import (
+    conjugate,
+    fail,
+    numpy_names,
+    one_dim,
+    require_broadcast,
+    sizes,
+    tensor,
+    with_short_way,
+)
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "expand",
@@ -28,6 +38,51 @@ __all__ = [
 def reshape_to(x: Tensor, shape: tuple[int, ...], grad_name: str | None = None) -> Tensor:
     """x in a complete shape; itself if it has it."""
     return x if x._value.shape == shape else apply(m.reshape, x, shape=shape, grad_name=grad_name)
+
+
+_reshaped = direct_view(m.reshape, "ViewBackward0")
+_permuted = direct_view(m.permute)
+_exchanged = direct_view(m.permute, "TransposeBackward0")
+
+
+def reshape_directly(input: Any = None, *extents: Any) -> Any:
+    """The short way of `reshape` to plain integers, one of which may be -1; else NotImplemented."""
+    shape = extents[0] if len(extents) == 1 else extents
+    if type(shape) is not int and not (type(shape) in (tuple, list) and INTEGER.issuperset(map(type, shape))):
+        return NotImplemented
+    return _reshaped(input, _shape_of, shape=shape)
+
+
+def _shape_of(shown: np.ndarray) -> dict[str, Any]:
+    return {"shape": shown.shape}
+
+
+def permuted_directly(input: Any = None, axes: Any = None) -> Any:
+    """The short way of `permute` by plain integers, or to the reverse order; else NotImplemented."""
+    if not isinstance(input, Tensor):
+        return NotImplemented
+    rank = len(input._value.shape)
+    if axes is None:
+        return _permuted(input, dims=tuple(range(rank - 1, -1, -1)))
+    if type(axes) not in (tuple, list) or len(axes) != rank or not INTEGER.issuperset(map(type, axes)):
+        return NotImplemented
+    dims = tuple([axis % rank for axis in axes if -rank <= axis < rank])
+    return _permuted(input, dims=dims) if len(dims) == rank else NotImplemented
+
+
+def _exchanged_directly(input: Any = None, *dims: Any) -> Any:
+    """The short way of `transpose`."""
+    if not isinstance(input, Tensor) or len(dims) != 2 or not INTEGER.issuperset(map(type, dims)):
+        return NotImplemented
+    order = list(range(len(input._value.shape)))
+    try:
+        order[dims[0]], order[dims[1]] = order[dims[1]], order[dims[0]]
+    except IndexError:  # which the general way explains
+        return NotImplemented
+    return _exchanged(input, dims=tuple(order))
+
+
+INTEGER = frozenset((int,))
 
 
 def complete_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
@@ -82,6 +137,10 @@ def reshape(input: Tensor, *extents: Any, shape: Any = None) -> Tensor:
                 [3, 4]])
     """
     return view(input, *(extents if shape is None else (shape,)))
+
+
+with_short_way(reshape, reshape_directly)
+with_short_way(view, reshape_directly)
 
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
@@ -261,6 +320,9 @@ def permute(input: Tensor, *places: Any, dims: Any = None) -> Tensor:
     return permuted(x, order)
 
 
+with_short_way(permute, lambda x=None, *dims: permuted_directly(x, dims[0] if len(dims) == 1 else dims))
+
+
 def permuted(x: Tensor, order: Sequence[int], grad_name: str | None = None) -> Tensor:
     return apply(m.permute, x, dims=tuple(order), grad_name=grad_name)
 
@@ -279,6 +341,9 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     if order:
         order[first], order[second] = second, first
     return permuted(x, order, "TransposeBackward0")
+
+
+with_short_way(transpose, _exchanged_directly)
 
 
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:

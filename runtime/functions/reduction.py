@@ -33,8 +33,9 @@ from .common import (
     tensor,
     torch_name,
     truth,
+    with_short_way,
 )  # fmt: skip
-from .conventions import grad_suffix, position_of, reduced_directly, require_elements, with_short_way
+from .conventions import grad_suffix, position_of, reduced_directly, require_elements
 from .declared import amax, amin, sum
 from .joining import cat
 from .movement import moved_to_end, reshape_to

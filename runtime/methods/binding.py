@@ -387,7 +387,8 @@ def _bind_the_rest() -> None:
 
 
 def _transposed(self: Tensor) -> Tensor:
-    return movement.permute(self, *reversed(range(self.ndim)))
+    result = movement.permuted_directly(self)
+    return movement.permute(self, *reversed(range(self.ndim))) if result is NotImplemented else result
 
 
 class _TensorsAlone:

@@ -20,6 +20,7 @@ from ...tracer.ops.elementwise import identity
 from ..functions import METHODS
 from ..functions.assignment import copy_
 from ..functions.common import NUMBERS, array_dtype
+from ..functions.movement import reshape_directly
 from ..tape.apply import apply
 from ..tape.inplace import require_assignable, update
 from ..values.asked import Asked
@@ -96,6 +97,8 @@ def _function(name: str) -> Method:
 
 def reshape(self: Tensor, *shape: Any, order: str = "C", copy: bool | None = None) -> Tensor:
     """The elements in another shape, given as integers or as a tuple."""
+    if order == "C" and copy is None and (result := reshape_directly(self, *shape)) is not NotImplemented:
+        return result
     return FUNCTIONS[np.reshape](self, shape[0] if len(shape) == 1 else shape, order)
 
 

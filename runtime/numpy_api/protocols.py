@@ -31,8 +31,9 @@ from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
 from ..functions.comparison import where_directly
 from ..functions.contraction import matmul_directly
 from ..functions.conventions import reduced_directly
-from ..functions.joining import stack_directly
+from ..functions.joining import cat_directly, stack_directly
 from ..functions.linalg import solved_directly
+from ..functions.movement import permuted_directly, reshape_directly
 from ..functions.reduction import mean_directly
 from ..tape.apply import apart_from, apply, of_kind, standing_for, wrap
 from ..tape.direct import direct
@@ -92,6 +93,9 @@ DIRECT_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.mean: mean_directly,
     np.dot: matmul_directly,
     np.stack: stack_directly,
+    np.concatenate: cat_directly,
+    np.reshape: reshape_directly,
+    np.transpose: permuted_directly,
     np.where: where_directly,
     np.linalg.solve: solved_directly,
 }

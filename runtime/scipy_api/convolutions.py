@@ -191,9 +191,7 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> T
 def _of_planes(function: str, turn: Callable[[Any], Any]) -> Callable[..., Tensor]:
     """A convolution of two matrices, the second of which is turned before; then it is a correlation."""
 
-    def call(
-        in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0
-    ) -> Tensor:
+    def call(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Tensor:
         x, kernel = _operands(function, in1, turn(in2))
         if x.ndim != 2 or boundary not in BOUNDARIES:
             fail(

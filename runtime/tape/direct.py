@@ -20,7 +20,7 @@ from ...tracer.trace import innermost
 from ..values.modes import is_recording
 from ..values.nodes import OperatorNode, Plan, observers, specs_of
 from ..values.saved import saved_values
-from ..values.tensor import Tensor, TorchTensor, make
+from ..values.tensor import Tensor, TorchTensor, View, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor
 
 ndarray = np.ndarray
@@ -206,12 +206,15 @@ def _of_two(operator: Operator, general: Function, plans: _Plans) -> Function:
             node.shapes = [(a, b)[position].shape for position in plan.positions]
         versions = []
         if plan.saves:
-            node.operands = saved = [None, None]
+            saved: list[Any] = [None, None]
+            node.operands = saved
             for position in plan.saves:
                 saved[position] = b if position else a
                 if second if position else first:
                     cell = other._cell if position else input._cell
                     versions.append((position, cell, cell[0]))
+                elif type(saved[position]) is ndarray and (noted := saved_values()) is not None:
+                    saved[position] = noted.of_array(saved[position])
         if plan.saves_result:
             node.result = result
             versions.append((-1, own, 0))
@@ -262,6 +265,63 @@ def _standing_for(result: Any, kind: type[Tensor]) -> Tensor:
     return make(result, NumpyScalar if kind is NumpyTensor and not result.ndim else kind)
 
 
+def direct_view(operator: Operator, grad_name: str | None = None) -> Function:
+    """The short way of an operator whose result shows its operand's memory.
+
+    It takes the tensor and the operator's attributes by name, and gives NotImplemented for what it is not
+    for. NumPy may be given what it completes, as a shape with -1: of what it has made, `complete` gives the
+    attributes.
+    """
+    evaluate, plans = operator.evaluate, _Plans(operator, 1, grad_name)
+
+    def function(input: Any, complete: Function | None = None, **attributes: Any) -> Any:
+        kind = type(input)
+        if (kind is not TorchTensor and kind is not NumpyTensor) or innermost() is not None:
+            return NotImplemented
+        view = input._view
+        if view is not None and view.seen != input._cell[0]:
+            input.refresh()
+        value = input._value
+        if type(value) is not ndarray or value.dtype.kind != "f":
+            return NotImplemented
+        try:
+            result = evaluate(value, **attributes)
+        except Exception:  # which the general way explains
+            return NotImplemented
+        if complete is not None:
+            attributes = complete(result)
+        tensor = _new(kind)
+        tensor._value = result
+        tensor._grad_fn = tensor._grad = tensor._hooks = None
+        tensor._output_nr = 0
+        recording = is_recording()
+        if result.base is value or (value.base is not None and result.base is value.base):
+            tensor._cell = cell = input._cell
+            tensor._frozen = input._frozen
+            step = ((operator, attributes),)
+            if view is None:
+                tensor._view = View(input, step, cell[0], recording)
+            else:
+                shown = tensor._view = View(view.base, view.steps + step, cell[0], view.tracks and recording)
+                shown.of_several = view.of_several
+        else:
+            tensor._cell, tensor._frozen, tensor._view = [0, None], "", None
+        if not (input._requires_grad and recording):
+            tensor._requires_grad = False
+            return tensor
+        node = plans[1].node_class(plans[1], attributes, ((input._grad_fn or input, input._output_nr),))
+        node.shapes = (value.shape,)
+        if plans[1].saves_specs:
+            node.specs = specs_of((value,), result)
+        tensor._grad_fn = node
+        tensor._requires_grad = True
+        if observers:
+            _note(node, [])
+        return tensor
+
+    return function
+
+
 def _beside(array: Any, other: Any) -> tuple[Any, bool]:
     """What is no tensor, as it is computed with beside a tensor's payload, and whether the short way does."""
     if type(array) is not ndarray or array.dtype.kind != "f":
@@ -271,10 +331,7 @@ def _beside(array: Any, other: Any) -> tuple[Any, bool]:
         return other, True
     if kind is int:
         return (float(other), True) if -EXACT < other < EXACT else (other, False)
-    if other.dtype != array.dtype:
-        return other, False
-    noted = saved_values()
-    return other, noted is None or not noted.copies_arrays
+    return other, other.dtype == array.dtype
 
 
 def _note(node: OperatorNode, versions: list[Any]) -> None:

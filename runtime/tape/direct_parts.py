@@ -1,7 +1,7 @@
-"""The short way of `x[i]` and `x[i] = v` along the first dimension, of arrays outside of traces.
+"""The short way of `x[i]` with integers, slices, None and Ellipsis, and of `x[i] = v` with one of them.
 
-What is read is one node on the tape, and what is written another. In a trace, and with other indices, they
-are made of the operators of `tracer/ops/movement.py`, to the same result.
+It is for arrays outside of traces: what is read is one node on the tape, and what is written another. In a
+trace, and with other indices, they are made of the operators of `tracer/ops/movement.py`, to the same result.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.ops.elementwise import zeros_like
-from ...tracer.ops.movement import dilate, reshape, slice_, slice_update
+from ...tracer.ops.movement import dilate, flip, reshape, slice_, slice_update
 from ...tracer.ops.reduction import sum_to_shape
 from ...tracer.trace import innermost
 from ..values.modes import is_recording
@@ -22,9 +22,12 @@ from ..values.value_kinds import NumpyScalar, NumpyTensor
 from .inplace import keep_saved, require_assignable
 
 ndarray = np.ndarray
-Index = int | slice
+Index = Any
+"""An integer, a slice, None, Ellipsis, or a tuple of these."""
 KINDS = (TorchTensor, NumpyTensor)
 BOUNDS = (int, type(None))
+ITEMS = frozenset((int, slice, type(None), type(...)))
+ALL = slice(None)
 
 
 class PartView(View):
@@ -44,9 +47,7 @@ class PartView(View):
 
     @property
     def steps(self) -> tuple[Any, ...]:  # type: ignore[override]
-        taken: tuple[Any, ...] = ((slice_, region_of(self.index, self.shape)),)
-        if type(self.index) is int:
-            taken = (*taken, (reshape, {"shape": self.shape[1:]}))
+        taken = tuple((operator, attributes) for operator, attributes, _ in steps_of(self.index, self.shape))
         return taken if self.within is None else self.within.steps + taken
 
 
@@ -80,9 +81,12 @@ class PartBackward(GradNode):
         (g,) = cotangents
         if type(g) is ndarray:  # no Tensor that stands for one
             return self.pull_all(g)
-        region = region_of(self.index, self.shape)
-        part = reshape(g, shape=(region["stops"][0] - region["starts"][0], *self.shape[1:]))
-        return (dilate(part, shape=self.shape, **region),)
+        for operator, attributes, shape in reversed(steps_of(self.index, self.shape)):
+            if operator is slice_:
+                g = dilate(g, shape=shape, **attributes)
+            else:
+                g = flip(g, **attributes) if operator is flip else reshape(g, shape=shape)
+        return (g,)
 
 
 class SelectBackward0(PartBackward):
@@ -91,6 +95,20 @@ class SelectBackward0(PartBackward):
 
 class SliceBackward0(PartBackward):
     __slots__ = ()
+
+
+class UnsqueezeBackward0(PartBackward):
+    __slots__ = ()
+
+
+class AliasBackward0(PartBackward):
+    __slots__ = ()
+
+
+BACKWARD: dict[type, type[PartBackward]] = {
+    int: SelectBackward0, slice: SliceBackward0, type(None): UnsqueezeBackward0, type(...): AliasBackward0,
+}  # fmt: skip
+"""What PyTorch calls the node of what an item does, by its class."""
 
 
 class CopySlices(GradNode):
@@ -135,11 +153,46 @@ def region_of(index: Index, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]
         start = index % extent
         stop = start + 1
     else:
-        start, stop, _ = index.indices(extent)  # type: ignore[union-attr]
+        start, stop, _ = index.indices(extent)
         stop = max(start, stop)
     return {
         "starts": (start, *(0,) * len(rest)), "stops": (stop, *rest), "steps": (1,) * len(shape),
     }  # fmt: skip
+
+
+def steps_of(index: Index, shape: tuple[int, ...]) -> list[tuple[Any, dict[str, Any], tuple[int, ...]]]:
+    """The operators that read such a part, with their attributes, each with the shape of what it reads."""
+    items = list(index) if type(index) is tuple else [index]
+    rest = [ALL] * (len(shape) - sum(type(one) in (int, slice) for one in items))
+    place = items.index(...) if ... in items else len(items)
+    items[place : place + 1] = rest
+    bounds: list[tuple[int, int, int]] = []
+    backwards, target = [], []
+    for item in items:
+        if item is None:
+            target.append(1)
+            continue
+        extent = shape[len(bounds)]
+        if type(item) is int:
+            start = item % extent
+            bounds.append((start, start + 1, 1))
+            continue
+        start, stop, step = item.indices(extent)
+        length = len(range(start, stop, step))
+        if step < 0:
+            backwards.append(len(bounds))
+            start, step = start + (length - 1) * step, -step
+            stop = start + (length - 1) * step + 1
+        bounds.append((start, max(start, stop), step) if length else (0, 0, 1))
+        target.append(length)
+    taken = tuple(len(range(*one)) for one in bounds)
+    starts, stops, steps = zip(*bounds) if bounds else ((), (), ())
+    found: list[Any] = [(slice_, {"starts": starts, "stops": stops, "steps": steps}, shape)]
+    if backwards:
+        found.append((flip, {"dims": tuple(backwards)}, taken))
+    if tuple(target) != taken:
+        found.append((reshape, {"shape": tuple(target)}, taken))
+    return found
 
 
 def is_simple(index: Any) -> bool:
@@ -150,8 +203,32 @@ def is_simple(index: Any) -> bool:
     return is_slice and type(index.start) in BOUNDS and type(index.stop) in BOUNDS
 
 
+def is_basic(index: Any) -> bool:
+    """Whether it is made of integers, slices, None and Ellipsis alone, with plain integers in slices."""
+    if type(index) is not tuple:
+        index = (index,)
+    if not ITEMS.issuperset(map(type, index)):
+        return False
+    for one in index:
+        if type(one) is slice and not (
+            type(one.start) in BOUNDS and type(one.stop) in BOUNDS and type(one.step) in BOUNDS
+        ):
+            return False
+    return True
+
+
+def _backward_of(index: Index) -> type[PartBackward]:
+    """The class of the node: the last item that does more than take all of a dimension names it."""
+    if type(index) is not tuple:
+        return BACKWARD[type(index)]
+    for one in reversed(index):
+        if one is not ... and one != ALL:
+            return BACKWARD[type(one)]
+    return SliceBackward0 if ALL in index else AliasBackward0
+
+
 def read_part(x: Tensor, index: Index) -> Tensor | None:
-    """`x[index]` with a simple index; None where it takes the general way, as if it has no such element."""
+    """`x[index]` with a basic index; None where it takes the general way, as if it has no such element."""
     kind = type(x)
     if kind not in KINDS or observers or innermost() is not None:
         return None
@@ -161,10 +238,14 @@ def read_part(x: Tensor, index: Index) -> Tensor | None:
     value = x._value
     if type(value) is not ndarray or not value.ndim:
         return None
-    is_element = type(index) is int and value.ndim == 1 and kind is NumpyTensor
     try:
-        shown = np.asarray(value[index]) if is_element else value[index, ...]
-    except IndexError:
+        shown = value[index]
+        is_element = type(shown) is not ndarray and kind is NumpyTensor
+        if is_element:
+            shown = np.asarray(shown)
+        elif type(shown) is not ndarray:
+            shown = value[(*index, ...) if type(index) is tuple else (index, ...)]
+    except (IndexError, ValueError):
         return None
     tensor = make(shown, NumpyScalar if is_element else kind)
     if not is_element:
@@ -172,8 +253,8 @@ def read_part(x: Tensor, index: Index) -> Tensor | None:
         tensor._frozen = x._frozen
         tensor._view = PartView(x, index)
     if x._requires_grad and is_recording():
-        node = SelectBackward0 if type(index) is int else SliceBackward0
-        tensor._grad_fn = node((x._grad_fn or x, x._output_nr), index, value.shape)
+        kind_of_node = SelectBackward0 if type(index) is int else _backward_of(index)
+        tensor._grad_fn = kind_of_node((x._grad_fn or x, x._output_nr), index, value.shape)
         tensor._requires_grad = True
     return tensor
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from contextlib import nullcontext
 from functools import reduce
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -30,14 +29,18 @@ from .derivatives import Way, gradients
 
 Cotangent = Any  # a payload; under create_graph a Tensor
 ndarray = np.ndarray
-runs_rules = attrgetter("runs_rules")
+
+
+def _leads_on(node: GradNode) -> bool:
+    """Whether it has an edge."""
+    return node.runs_rules or any(edge is not None for edge in node.edges)
 
 
 def _oldest(inputs: Sequence[Edge]) -> int:
     """The least sequence number of the inputs; leaves have none, and are older than all nodes."""
     oldest = 0
     for target, _ in inputs:
-        if not isinstance(target, GradNode):
+        if not target._is_node:
             return 0
         oldest = min(oldest or target.sequence, target.sequence)
     return oldest
@@ -63,9 +66,13 @@ class Pass:
     ) -> None:
         self.create_graph = create_graph
         self.retain_graph = retain_graph
-        self.inputs = None if inputs is None else {(id(target), number) for target, number in inputs}
-        self.input_ids = {id(target) for target, _ in inputs or ()}
-        self.oldest = _oldest(inputs or ())
+        self.inputs: set[tuple[int, int]] | None = None
+        self.input_ids: set[int] = set()
+        self.oldest = 0
+        if inputs is not None:
+            self.inputs = {(id(target), number) for target, number in inputs}
+            self.input_ids = {key for key, _ in self.inputs}
+            self.oldest = _oldest(inputs)
         """The sequence number that all nodes on a way to the inputs have at least."""
         self.ends = ends
         self.nodes: list[GradNode] = []
@@ -115,8 +122,8 @@ class Pass:
         inputs = self.input_ids
         reaching = inputs.intersection(map(id, self.leaves))
         is_first = not self.nodes or self.nodes[0].sequence >= self.oldest
-        if is_first and len(reaching) == len(self.leaves) and all(map(runs_rules, self.nodes)):
-            return None  # each has an edge
+        if is_first and len(reaching) == len(self.leaves) and all(map(_leads_on, self.nodes)):
+            return None
         for node in self.nodes:
             if node.sequence >= self.oldest and (
                 id(node) in inputs or any(edge is not None and id(edge[0]) in reaching for edge in node.edges)

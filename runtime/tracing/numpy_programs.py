@@ -18,7 +18,6 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -72,10 +71,12 @@ class NumpyProgram:
             self._function = _rebuilt(self._function, self._copies.of(found.plain))
         if found.written is None or found.written:
             arguments, keywords = self._writable(found.written, arguments, keywords)
-        types = types_of_plain_call(found.namespaces) if found.namespaces else nullcontext()
         try:
-            with explaining_errors(), types:
-                return self._function(*arguments, **keywords)
+            with explaining_errors():
+                if not found.namespaces:
+                    return self._function(*arguments, **keywords)
+                with types_of_plain_call(found.namespaces):
+                    return self._function(*arguments, **keywords)
         finally:
             if self._given is not None:
                 self._given.store()

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FunctionType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..autograd.autograd import pull_back
 from ..functions.common import conjugate
 from ..tape.apply import apply, of_kind
 from ..tape.derivatives import gradients, jacobians, tangents, values_behind
+from ..tape.engine import Pass
 from ..tracing.numpy_programs import NumpyProgram
 from ..values.differentiated import differentiating
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
@@ -163,7 +164,7 @@ class Inputs:
                     f"{self.name}: holomorphic=True takes complex arguments and complex results, found dtype "
                     f"{real[0]._value.dtype}. Leave it out for real numbers, or convert them."
                 )
-        elif any(one._value.dtype.kind == "c" for one in outputs):
+        elif "c" in [one._value.dtype.kind for one in outputs]:
             if of_gradient:
                 raise OutputError(
                     f"{self.name}: a gradient is taken of a complex result. Return a real one, as abs(z) or "
@@ -177,11 +178,26 @@ class Inputs:
 
     def derivatives(self, outputs: Sequence[Tensor], keep: bool) -> Sequence[Sequence[Tensor | None]]:
         """All derivatives of each output."""
+        if len(outputs) == 1 and not keep and innermost() is None:
+            (output,) = outputs
+            if not output._value.shape and output._value.dtype.kind == "f":
+                return [self._gradient(output)]
         is_real = all(one._value.dtype.kind != "c" for one in outputs)  # of complex ones the tape takes it
         if is_real and self._graph_shows(outputs):
             return jacobians(outputs, self.leaves, self._outer(outputs, keep))
         behind = None if keep else self._behind
         return [_all_pulled(output, self.leaves, keep, behind) for output in outputs]
+
+    def _gradient(self, output: Tensor) -> Sequence[Tensor | None]:
+        """That of a real number outside of traces, of which it is known what is behind it on the tape."""
+        if not output._requires_grad:
+            return [None] * len(self.leaves)
+        edges = [(one._grad_fn or one, one._output_nr) for one in self.leaves]
+        one_pass = Pass(False, False, edges)
+        root = (output._grad_fn or output, output._output_nr)
+        one_pass.run([root], [np.array(1, output._value.dtype)], self._behind)
+        found = [one_pass.found.get((id(target), number)) for target, number in edges]
+        return [value if value is None else make(np.asarray(value)) for value in found]
 
     def pulled(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], keep: bool
@@ -222,7 +238,9 @@ class Inputs:
 
     def reach_outside(self, outputs: Iterable[Tensor], given: Iterable[Tensor] = ()) -> bool:
         """Whether what is recorded depends on more that requires grad than the aliases, as on `given`."""
-        targets = [output.grad_fn or output for output in outputs if output.requires_grad]
+        for output in outputs:
+            output.refresh()
+        targets = [output._grad_fn or output for output in outputs if output._requires_grad]
         first = self._first_sequence
         self._behind = nodes, leaves = targets_behind(targets, first)
         if is_recording() and any(one.requires_grad for one in given):
@@ -242,7 +260,7 @@ class Inputs:
                 if alias is not None and gradient is None:
                     gradient = zeros(alias)
                 if alias is not None:
-                    kind = NumpyScalar if isinstance(alias, NumpyScalar) else type(alias)
+                    kind = NumpyScalar if issubclass(type(alias), NumpyScalar) else type(alias)
                     gradient = self._shown_leaf(gradient, keep, kind)
                 leaves.append(gradient)
             found.append(leaves[0] if structure is None else unflatten(structure, leaves))
@@ -250,6 +268,8 @@ class Inputs:
 
     def shown(self, value: Any, keep: bool) -> Any:
         """What a caller gets: arrays for arrays; Tensors with a history only if that leads outside."""
+        if issubclass(type(value), Tensor):
+            return self._shown_leaf(value, keep)
         leaves, structure = flat(value)
         shown = [self._shown_leaf(leaf, keep) for leaf in leaves]
         return shown[0] if structure is None else unflatten(structure, shown)
@@ -260,7 +280,7 @@ class Inputs:
         kind = kind or type(leaf)
         value = leaf._value
         if not keep and type(value) is np.ndarray and issubclass(kind, NumpyTensor):
-            return kind._as_plain(cast(NumpyTensor, leaf), value)
+            return kind._as_plain(leaf, value)  # type: ignore[arg-type]
         if keep and leaf.requires_grad:  # what the function took from outside leads on
             return of_kind(leaf, kind)
         shown = make(leaf._value, kind) if leaf.requires_grad or type(leaf) is not kind else leaf

@@ -287,7 +287,7 @@ def _floating_output(name: str, leaf: Any) -> Tensor:
 
 def _single_output(name: str, value: Any) -> Tensor:
     """The result of which a gradient is taken, as `backward()` takes it: of one element, in any shape."""
-    if is_container(value):
+    if not issubclass(type(value), Tensor) and is_container(value):
         raise OutputError(
             f"{name}: a gradient is taken of a result of type {type(value).__name__}; expected one scalar. "
             f"Return (value, aux) with has_aux=True, or use vjp."

@@ -53,6 +53,7 @@ class GradNode:
 
     __slots__ = ("__weakref__", "_metadata", "edges", "hooks", "sequence")
     outputs = 1
+    _is_node = True
     versions: Sequence[Any] = ()
     """Of what an operator has saved: where there is none, there is nothing to release."""
     runs_rules = False
@@ -242,13 +243,13 @@ def targets_behind(
     for target in targets:
         if id(target) not in seen:
             seen.add(id(target))
-            (nodes if isinstance(target, GradNode) else leaves).append(target)
+            (nodes if target._is_node else leaves).append(target)
     for node in nodes:  # which grows
         for edge in node.edges if node.sequence >= oldest else ():
             if edge is None or (key := id(target := edge[0])) in seen or (ends and (key, edge[1]) in ends):
                 continue
             seen.add(key)
-            (nodes if isinstance(target, GradNode) else leaves).append(target)
+            (nodes if target._is_node else leaves).append(target)
     nodes.sort(key=sequence_of)
     return Behind(nodes, leaves)
 

@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+SMALL = 4096
+"""Bytes of an array that is copied sooner than compared with a copy."""
 Cell = list[Any]  # [version, the place of the last write]: see tensor.py
 
 
@@ -58,7 +60,7 @@ class SavedValues:
         """Who has saved values since the last write, which sorts them into `_savers`."""
         self._savers: dict[int, tuple[Cell, list[Saver]]] = {}
         self._of_arrays: dict[int, Cell] = {}
-        self._copies = Copies()
+        self._copies: Copies | None = None
         self.note = self._new.append
         """Called with who has saved values."""
 
@@ -68,11 +70,21 @@ class SavedValues:
             self._of_arrays[id(cell)] = cell
             self.note = self._note_of_arrays
 
+    def of_array(self, array: np.ndarray) -> np.ndarray:
+        """What is saved of an array that is no Tensor's: itself, or a copy where it may be written to."""
+        if not self.copies_arrays:
+            return array
+        return array.copy() if array.nbytes <= SMALL else self._of_arrays_so_far().of(array)
+
+    def _of_arrays_so_far(self) -> Copies:
+        self._copies = self._copies or Copies()
+        return self._copies
+
     def _note_of_arrays(self, saver: Saver) -> None:
         self._new.append(saver)
         for cell in saver.cells:
             if id(cell) in self._of_arrays:
-                saver.keep(cell, self._copies)
+                saver.keep(cell, self._of_arrays_so_far())
 
     def keep(self, cell: Cell) -> None:
         """The memory is going to be written to."""

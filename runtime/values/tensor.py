@@ -136,6 +136,8 @@ class Tensor(Asked):
     _precedence = 0
     """Among operands of several kinds, the highest is the kind of the result."""
     _is_torch = False
+    _is_node = False
+    """Whether an edge that ends here ends at a node of the tape: it is asked of what may be either."""
     _copying = "copy"
     """The method that a message names for a copy."""
     _is_number = False

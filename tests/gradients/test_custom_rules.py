@@ -888,3 +888,59 @@ def test_rules_of_complex_values(form):
     np.testing.assert_allclose(found, pb.grad(of_real(cubed))(POINT))
     np.testing.assert_allclose(curvature, pb.hessian(of_real(cubed))(POINT))
     np.testing.assert_allclose(every, 6 * point * np.abs(point) ** 4)
+
+
+class TestShortWayOfPrimitives:
+    """Calls with arrays, outside of traces, are one node that keeps what rules read."""
+
+    def make(self):
+        calls = []
+
+        @pb.primitive
+        def product(x, w, power=1.0):
+            calls.append((type(x), type(w)))
+            return x**power * w
+
+        pb.defvjp(
+            product,
+            lambda y, x, w, power=1.0: lambda g: g * power * x ** (power - 1.0) * w,
+            lambda y, x, w, power=1.0: lambda g: g * x**power,
+        )
+        return product, calls
+
+    def test_first_and_second_derivatives_by_one_call_of_the_function(self):
+        product, calls = self.make()
+        x, w = np.array([1.0, 2.0]), np.array([3.0, 5.0])
+        gradients = pb.grad(lambda x, w: product(x * 1.0, w, power=3.0).sum(), argnums=(0, 1))(x, w)
+        assert calls == [(np.ndarray, np.ndarray)]
+        np.testing.assert_allclose(gradients, [3.0 * x**2 * w, x**3])
+        second = pb.hessian(lambda x: product(x, w, power=3.0).sum())(x)
+        np.testing.assert_allclose(second, np.diag(6.0 * x * w))
+        slope = pb.grad(lambda x: product(x[0], x[1]) * 2.0)(x)
+        assert calls[-1] == (np.float64, np.float64) and list(slope) == [4.0, 2.0]
+
+    def test_what_it_keeps_stays_where_the_program_writes(self):
+        product, _ = self.make()
+
+        def loss(x):
+            state, factors = x * 1.0, np.array([3.0, 5.0])
+            made = product(state, factors)
+            state[:] = 0.0
+            factors[:] = 0.0
+            return (made * made).sum()
+
+        np.testing.assert_allclose(pb.grad(loss)(np.array([1.0, 2.0])), [18.0, 100.0])
+
+    def test_a_result_that_is_no_array_is_not_computed_twice(self):
+        calls = []
+        parts = pb.primitive(lambda x: calls.append(1) or (np.sin(x), np.cos(x)))
+        pb.defvjp(parts, lambda y, x: lambda g: g[0] * y[1] - g[1] * y[0])
+        slope = pb.grad(lambda x: sum(one.sum() for one in parts(x)))(POINT)
+        np.testing.assert_allclose(slope, np.cos(POINT) - np.sin(POINT))
+        assert calls == [1]
+
+    def test_a_cotangent_of_another_shape_is_an_error(self):
+        wrong = pb.primitive(lambda x: x * 1.0)
+        pb.defvjp(wrong, lambda y, x: lambda g: g[:1])
+        with pytest.raises(GradientError, match=r"returned a cotangent of shape \(1,\)"):
+            pb.grad(lambda x: wrong(x).sum())(POINT)

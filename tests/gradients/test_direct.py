@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.runtime.numpy_api.protocols import DIRECT
+from pullback.runtime.functions.indexing import view_at
+from pullback.runtime.numpy_api.protocols import DIRECT, DIRECT_FUNCTIONS, FUNCTIONS
 from pullback.runtime.tape.apply import apply
 from pullback.runtime.values.tensor import Tensor, TorchTensor, make
 from pullback.runtime.values.value_kinds import NumpyTensor
@@ -201,8 +202,6 @@ def doubled_in_place(x: Any) -> Any:
     return y
 
 
-
-
 def test_a_helper_that_is_replaced_is_looked_at_anew() -> None:
     variables = {"helper": doubled, "np": np, "__name__": "users_module"}
     exec("def program(x):\n    return np.sum(helper(x) * x)", variables)
@@ -263,3 +262,80 @@ def test_containers_of_numbers_may_come_to_hold_functions() -> None:
             np.testing.assert_allclose(evaluate(x)[1], 2.0 * factor * x)
     finally:
         SCALES[0], BY_NAME["scale"] = 2.0, 2.0
+
+
+ALL = slice(None)
+INDICES: list[tuple[Any, str]] = [
+    ((1, 2), "Select"), ((ALL, -1), "Select"), ((None, slice(1, 3), 0), "Select"), ((..., 1), "Select"),
+    ((slice(5, 1), 0), "Select"), ((slice(None, None, -1), slice(1, 9)), "Slice"),
+    (slice(None, None, -2), "Slice"), ((slice(None, None, 2), slice(-1, None, -2)), "Slice"),
+    ((..., None), "Unsqueeze"), (None, "Unsqueeze"), ((0, None, ...), "Unsqueeze"), (..., "Alias"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [TorchTensor, NumpyTensor])
+@pytest.mark.parametrize(("index", "name"), INDICES, ids=repr)
+def test_a_part_is_by_its_short_way_what_it_is_by_operators(
+    index: Any, name: str, kind: type[Tensor]
+) -> None:
+    x = make(np.random.default_rng(0).normal(size=(3, 4)), kind).requires_grad_()
+    found, expected = x[index], view_at(x, index)
+    np.testing.assert_array_equal(found.detach()._value, expected.detach()._value)
+    assert found.grad_fn.name() == f"{name}Backward0"
+    assert found.grad_fn.next_functions[0][0].name() == "AccumulateGrad"
+    require_equal(gradients(found * found * found, [x]), gradients(expected * expected * expected, [x]))
+
+
+@pytest.mark.parametrize("index", [one for one, _ in INDICES if one != (slice(5, 1), 0)], ids=repr)
+def test_what_is_written_through_a_part_reaches_the_whole_and_its_other_parts(index: Any) -> None:
+    x = make(np.random.default_rng(0).normal(size=(3, 4))).requires_grad_()
+    whole = x * 1.0
+    part, other = whole[index], whole[index][..., None]
+    part *= 3.0
+    np.testing.assert_array_equal(other.detach().numpy(), 3.0 * x.detach().numpy()[index][..., None])
+    (gradient,) = pb.autograd.grad((whole * whole).sum() + other.sum(), [x])
+    factor, count = np.ones((3, 4)), np.zeros((3, 4))
+    factor[index], count[index] = 3.0, 3.0
+    np.testing.assert_allclose(gradient.numpy(), 2.0 * factor**2 * x.detach().numpy() + count)
+
+
+MOVED: dict[str, tuple[Any, Any]] = {
+    "reshape": (np.reshape, ((2, -1),)), "reshape to one": (np.reshape, (-1,)),
+    "transpose": (np.transpose, ()), "transpose by axes": (np.transpose, ((-1, 0),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [TorchTensor, NumpyTensor])
+@pytest.mark.parametrize("name", MOVED)
+def test_a_view_is_by_its_short_way_what_it_is_by_the_general_one(name: str, kind: type[Tensor]) -> None:
+    function, arguments = MOVED[name]
+    x = make(np.random.default_rng(0).normal(size=(3, 4)), kind).requires_grad_()
+    for operand in (x, x[:, ::2], x.T):
+        found, expected = (table[function](operand, *arguments) for table in (DIRECT_FUNCTIONS, FUNCTIONS))
+        assert described(found) == described(expected) and found._is_view() == expected._is_view()
+        np.testing.assert_array_equal(found.detach()._value, expected.detach()._value)
+        require_equal(gradients(found * found * found, [x]), gradients(expected * expected * expected, [x]))
+
+
+def test_arrays_are_joined_with_tensors_by_the_short_way() -> None:
+    x, ones = make(np.array([[1.0, 2.0]]), NumpyTensor).requires_grad_(), np.ones((2, 2))
+    found = DIRECT_FUNCTIONS[np.concatenate]([x, ones, x])
+    assert type(found) is NumpyTensor and found.grad_fn.name() == "CatBackward0"
+    np.testing.assert_array_equal(gradients(found * found, [x])[0], [[4.0, 8.0]])
+    for others in ([x, ones.astype("float32")], [x, np.ones(2)], [x, np.ones((1, 3))], [ones]):
+        assert DIRECT_FUNCTIONS[np.concatenate](others) is NotImplemented
+
+
+def test_an_array_beside_a_tensor_is_copied_where_the_program_writes() -> None:
+    def loss(x: Any) -> Any:
+        buffer = np.array(FACTORS)
+        products = x * buffer
+        buffer[:] = 0.0
+        return products.sum()
+
+    for count in (2, 2000):  # copied at once, and compared with a copy
+        FACTORS[:] = [3.0] * count
+        np.testing.assert_array_equal(pb.grad(loss)(np.ones(count)), FACTORS)
+
+
+FACTORS: list[float] = []

@@ -31,8 +31,8 @@ from .elementwise import (
     sqrt,
     where,
 )
-from .movement import between, concatenate, expand, reshape
-from .reduction import ARRAYS, amax, restore_dims, sum_
+from .movement import between, concatenate, reshape
+from .reduction import ARRAYS, amax, restore_dims, spread, sum_
 
 
 def composite(
@@ -85,9 +85,7 @@ mean = composite(
     infer=_reduced,
     body=_mean,
     vjp={
-        "x": lambda g, x_spec, dims: expand(
-            _over(restore_dims(g, x_spec, dims), count_of(x_spec, dims)), shape=x_spec.shape
-        )
+        "x": lambda g, x_spec, dims: spread(_over(g, count_of(x_spec, dims)), x_spec, dims),
     },
     of_complex=HOLOMORPHIC,
     doc="the mean; nan of nothing",

@@ -78,7 +78,7 @@ def inverse_permutation(dims: Sequence[int]) -> tuple[int, ...]:
 permute = movement(
     "permute",
     infer=lambda x, dims: x.with_shape(tuple(x.shape[dim] for dim in dims)),
-    evaluate=lambda x, dims: np.transpose(x, dims),
+    evaluate=lambda x, dims: x.transpose(dims),
     vjp={"x": lambda g, dims: permute(g, dims=inverse_permutation(dims))},
     is_view=True,
     walks=lambda x, dims: tuple(map(Walk, inverse_permutation(dims))),
@@ -297,6 +297,9 @@ def _infer_concatenate(*specs: Spec, dim: int) -> Spec:
 
 def _piece(g: Array, specs: tuple[Spec, ...], index: int, dim: int) -> Array:
     """The part of the cotangent `g` that belongs to operand `index`."""
+    if type(g) is np.ndarray:
+        start = sum([spec.shape[dim] for spec in specs[:index]])
+        return g[(slice(None),) * dim + (slice(start, start + specs[index].shape[dim]),)]
     return _at(g, _parts_of_concatenate(*specs, dim=dim).parts[index], specs[index])
 
 

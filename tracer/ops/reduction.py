@@ -3,6 +3,7 @@
 `dims` is a sorted tuple of non-negative dimensions; `keepdim` leaves them with size 1.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,6 +30,10 @@ from .elementwise import (
 from .movement import between, expand, flip, pad, permute, reshape
 
 ARRAYS = (np.ndarray, np.generic)
+PLAIN = (np.ndarray, np.float64, np.float32)
+"""Classes of what is no Tensor that stands for an array."""
+FEW = 4096
+"""Elements of an array in the cache: to fill it costs less than a view of a broadcast value."""
 
 
 def restore_dims(reduced: Array, x_spec: Spec, dims: tuple[int, ...]) -> Array:
@@ -36,6 +41,16 @@ def restore_dims(reduced: Array, x_spec: Spec, dims: tuple[int, ...]) -> Array:
     if not reduced.shape and isinstance(reduced, ARRAYS):
         return reduced
     return reshape(reduced, shape=reduced_shape(x_spec.shape, dims, keepdim=True))
+
+
+def spread(g: Array, x_spec: Spec, dims: tuple[int, ...]) -> Array:
+    """The cotangent of a sum over some dimensions at each element of the operand."""
+    whole = restore_dims(g, x_spec, dims)
+    if type(whole) in PLAIN and math.prod(x_spec.shape) <= FEW:  # sooner filled than shown
+        filled = np.empty(x_spec.shape, whole.dtype)
+        filled[...] = whole
+        return filled
+    return expand(whole, shape=x_spec.shape)
 
 
 def reduction(
@@ -140,7 +155,7 @@ LARGEST, SMALLEST = Monoid(maximum, lowest), Monoid(minimum, highest)
 
 sum_ = reduction(
     "sum", numpy=np.sum, same_dtype=True, monoid=ADDITION, noun="total", of_complex=HOLOMORPHIC,
-    vjp={"x": lambda g, x_spec, dims: expand(restore_dims(g, x_spec, dims), shape=x_spec.shape)},
+    vjp={"x": spread},
     torch="sum", arguments="accumulated",
     example=("tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0", "tensor([4., 6.])"), doc="the sum; 0 of nothing",
 )  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ....tracer.errors import ArgumentError
-from ....tracer.trace import is_tracing
+from ....tracer.trace import innermost, is_tracing
 from ...autograd.foreign_calls import call_python
 from ...functions import PUBLIC
 from ...functions.common import fail
@@ -36,6 +36,15 @@ from .elements import exp, floor, isfinite, log, sqrt, where
 from .sampled import Distributed
 
 DECLARATIONS: dict[str, Declaration] = CONTINUOUS | DISCRETE
+
+
+def _chosen(condition: Any, value: Any, other: Any) -> Any:
+    """`where`; outside of a trace it is the value itself, if the condition holds everywhere."""
+    if innermost() is None and isinstance(condition, Tensor) and isinstance(value, Tensor):
+        known = condition._value
+        if known.shape == value._value.shape and known.all():
+            return value
+    return where(condition, value, other)
 
 
 def _is_infinite(bound: Any) -> bool:
@@ -202,9 +211,9 @@ class Distribution(Distributed):
             self._refuse(method)
         z, scale, shapes, valid = self._standardised(method, x, arguments, options)
         holds = self._in_support(z, shapes)
-        found = declared.log_density(where(holds, z, self._bound(declared.inside, shapes)), *shapes)
+        found = declared.log_density(_chosen(holds, z, self._bound(declared.inside, shapes)), *shapes)
         found = found if declared.of_integers else found - log(scale)
-        return where(valid, where(holds, found, -math.inf), math.nan)
+        return _chosen(valid, _chosen(holds, found, -math.inf), math.nan)
 
     def _up_to(
         self,
@@ -226,7 +235,7 @@ class Distribution(Distributed):
         below, above = (z < low, z >= high) if declared.of_integers else (z <= low, z >= high)
         safe = where(below | above, self._bound(declared.inside, shapes), z)
         found = where(below, before, where(above, behind, function(declared, safe, *shapes)))
-        return where(valid, found, math.nan)
+        return _chosen(valid, found, math.nan)
 
     def _quantile(
         self,

@@ -353,4 +353,3 @@ def piecewise_of(value: Any) -> Interpolant | None:
         return None
     c, x = tensor_of(np.asarray(value.c)), tensor_of(np.asarray(value.x))
     return PiecewisePolynomial(type(value).__name__, value, c, x, value.extrapolate, value.axis)
-

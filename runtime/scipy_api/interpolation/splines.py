@@ -116,9 +116,7 @@ class Spline(Interpolant):
         return Spline("BSpline", None, t, c, k, self.extrapolate, self.axis)
 
 
-def _spline(
-    name: str, plain: Any, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0
-) -> Spline:
+def _spline(name: str, plain: Any, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> Spline:
     places = doubles(t)
     values, axis = along_first("scipy.interpolate.BSpline", c, axis)
     if places.ndim != 1 or k < 0 or values.shape[0] < places.shape[0] - k - 1 or places.shape[0] < 2 * k + 2:
@@ -133,6 +131,7 @@ def _spline(
 
 
 # --- through points -----------------------------------------------------------------------------------------
+
 
 def make_interp_spline(
     x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any = None, axis: int = 0, check_finite: bool = True

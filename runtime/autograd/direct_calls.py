@@ -1,0 +1,186 @@
+"""The short way of a `primitive`: its call with arrays and numbers, outside of traces, is one node.
+
+All else, as containers, Tensors of PyTorch's kind and rules of tangents, takes the general way of
+`ruled_calls.py`, to the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...tracer.errors import GradientError
+from ...tracer.spec import Spec
+from ...tracer.trace import innermost
+from ..tape.apply import of_kind
+from ..values.flatten import flatten
+from ..values.modes import is_recording
+from ..values.nodes import FREED, GradNode, observers, overwritten_message, tensor_at
+from ..values.saved import Cell, Copies, saved_values
+from ..values.tensor import Tensor, make
+from ..values.value_kinds import NumpyScalar, NumpyTensor
+from .rules import fitted
+
+if TYPE_CHECKING:
+    from .custom_rules import primitive
+
+ndarray = np.ndarray
+TENSORS = (NumpyTensor, NumpyScalar)
+RESULTS = (ndarray, np.float64, np.float32)
+NUMBERS = (float, int, bool, np.float64, np.float32)
+OPTIONS = frozenset((*NUMBERS, str, type(None)))
+
+
+def recorded_directly(owner: primitive, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
+    """Whether a call takes the short way, and its result; that of the plain function if it has been called.
+
+    NotImplemented if not even that.
+    """
+    noted = saved_values()
+    if innermost() is not None or observers or not is_recording() or not owner._has_pull():
+        return False, NotImplemented
+    if not OPTIONS.issuperset(map(type, kwargs.values())):
+        return False, NotImplemented
+    values, edges, versions = [], [], []
+    for position, one in enumerate(args):
+        kind, edge = type(one), None
+        if kind in TENSORS:
+            one.refresh()
+            value = one._value
+            if type(value) is not ndarray or value.dtype.kind != "f":
+                return False, NotImplemented
+            if one._requires_grad:
+                if not owner._has_rule(position):
+                    return False, NotImplemented
+                edge = (one._grad_fn or one, one._output_nr)
+            if kind is NumpyTensor:
+                versions.append((position, one._cell, one._cell[0]))
+            values.append(value if kind is NumpyTensor else value[()])
+        elif kind is ndarray:
+            values.append(one if noted is None else noted.of_array(one))
+        elif kind in NUMBERS:
+            values.append(one)
+        else:
+            return False, NotImplemented
+        edges.append(edge)
+    if not any(edges):
+        return False, NotImplemented
+    given = [value if type(one) in TENSORS else one for one, value in zip(args, values)]
+    result = owner.function(*given, **kwargs)
+    if type(result) not in RESULTS or result.dtype.kind != "f":
+        return False, result
+    array = np.asarray(result)
+    tensor = make(array, NumpyTensor if type(result) is ndarray else NumpyScalar)
+    if noted is not None:
+        noted.share(tensor._cell)
+    versions.append((-1, tensor._cell, 0))
+    kinds = list(map(type, args))
+    node = PrimitiveBackward(owner, edges, kinds, values, kwargs, array, type(tensor), versions)
+    if noted is not None:
+        noted.note(node)
+    tensor._grad_fn = node
+    tensor._requires_grad = True
+    return True, tensor
+
+
+class PrimitiveBackward(GradNode):
+    """Of a call of a primitive: it keeps the arguments and the result for the rules."""
+
+    __slots__ = ("arguments", "freed", "kind", "kinds", "options", "owner", "result", "saved_versions")
+
+    def __init__(
+        self,
+        owner: primitive,
+        edges: Sequence[Any],
+        kinds: list[type],
+        arguments: list[Any],
+        options: dict[str, Any],
+        result: ndarray,
+        kind: type[Tensor],
+        versions: list[tuple[int, Cell, int]],
+    ) -> None:
+        super().__init__(edges)
+        self.owner = owner
+        self.kinds = kinds
+        self.arguments = arguments
+        self.options = options
+        self.result: Any = result
+        self.kind = kind
+        self.saved_versions = versions
+        self.freed = False
+
+    def name(self) -> str:
+        return f"{self.owner._name}Backward"
+
+    @property
+    def cells(self) -> Sequence[Cell]:
+        return [cell for _, cell, _ in self.saved_versions]
+
+    def keep(self, cell: Cell, copies: Copies) -> None:
+        """Hold copies of what was kept of one memory: see `saved.py`."""
+        for number, (position, saved_cell, version) in enumerate(self.saved_versions):
+            if saved_cell is not cell or version != cell[0]:
+                continue
+            if position < 0:
+                self.result = copies.of(self.result)
+            else:
+                self.arguments[position] = copies.of(self.arguments[position])
+            self.saved_versions[number] = (position, copies.cell, 0)
+
+    def _require_saved(self) -> None:
+        if self.freed:
+            raise GradientError(FREED)
+        for position, cell, version in self.saved_versions:
+            if cell[0] != version:
+                value, edge = (self.result, (self, 0)) if position < 0 else (self.arguments[position], None)
+                raise GradientError(overwritten_message(value, edge, cell, version))
+
+    def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
+        self._require_saved()
+        positions = [position for position, edge in enumerate(self.edges) if edge is not None]
+        (g,) = cotangents
+        if create_graph:
+            arguments, result = self._as_tensors()
+            g = of_kind(g if isinstance(g, Tensor) else make(np.asarray(g)), self.kind)
+        else:
+            arguments, result = self.arguments, self.result
+            if self.kind is NumpyScalar:
+                result, g = result[()], g[()]
+        pulled = self.owner._cotangents(positions, result, tuple(arguments), self.options, g)
+        found: list[Any] = [None] * len(self.edges)
+        for position, one in zip(positions, pulled):
+            found[position] = one
+        specs = [_spec_of(one) for one in self.arguments]
+        if create_graph or not all(map(_fits, found, specs)):
+            call = self.owner._with_keywords(tuple(self.arguments), self.options)
+            tensors = fitted(call, found, flatten(tuple(self.arguments))[1], specs)
+            found = [one if one is None or create_graph else one.payload for one in tensors]
+        return [one if asked else None for one, asked in zip(found, wanted)]
+
+    def _as_tensors(self) -> tuple[list[Any], Tensor]:
+        """What was kept, at its place on the tape."""
+        cells = {position: cell for position, cell, _ in self.saved_versions}
+        arguments = list(self.arguments)
+        for position, kind in enumerate(self.kinds):
+            if kind in TENSORS:
+                value, cell = np.asarray(arguments[position]), cells.get(position) or [0, None]
+                arguments[position] = of_kind(tensor_at(value, self.edges[position], cell), kind)
+        return arguments, of_kind(tensor_at(self.result, (self, 0), cells[-1]), self.kind)
+
+    def release(self) -> None:
+        self.arguments, self.result, self.saved_versions, self.freed = [], None, [], True
+
+
+def _spec_of(value: Any) -> Spec | None:
+    return Spec(value.shape, value.dtype) if isinstance(value, ndarray | np.floating) else None
+
+
+def _fits(cotangent: Any, spec: Spec | None) -> bool:
+    """Whether a cotangent is one as it is: none, or an array of an argument's shape and dtype."""
+    if cotangent is None:
+        return True
+    if type(cotangent) is not ndarray or spec is None:
+        return False
+    return cotangent.shape == spec.shape and cotangent.dtype == spec.dtype
