@@ -17,6 +17,7 @@ from ...tracer.draw_order import drawing_nothing
 from ...tracer.errors import EagerOnlyError, GradientError
 from ...tracer.forks import before_forks
 from ...tracer.trace import ConstantNeeded, Guard, Stream
+from ..tracing.counters import LoopCounters
 from ..tracing.guards import Deviated
 from ..tracing.signature import Call
 from ..values.differentiated import is_differentiated
@@ -122,7 +123,7 @@ class Paths(Runs):
         """
         function = self.function
         try:
-            traced = function.trace(self.call.with_arrays(leaves), answers, rolls_turns)
+            traced = function.trace(self.call.with_arrays(leaves), answers, rolls_turns, self._counters)
         except EagerOnlyError as error:
             function.warn_uncompiled(error)
             self.traces += 1
@@ -184,9 +185,10 @@ class Paths(Runs):
     def _paths_with(self, path: Path) -> list[Path]:
         """All paths, this one in the place of one with the same answers.
 
-        None but this one, if it is the first to change a container that the others may have read.
+        None but this one, if it is the first to change a container that the others may have read, or
+        has other counters, so that its questions are others.
         """
-        if not self.function.table.holds(self.call, self):
+        if not self.function.table.holds(self.call, self) or path.traced.counters != self._counters:
             return [path]
         same = [one for one in self.paths if one.key == path.key and one.turns == path.turns]
         if path.counts_turns:  # where it goes on otherwise after other numbers of turns
@@ -205,6 +207,11 @@ class Paths(Runs):
         if not self.function.table.holds(self.call, self):
             self.function.keep(self.call, self)
 
+    @property
+    def _counters(self) -> LoopCounters:
+        """What counts the turns of loops, in all paths."""
+        return self.paths[-1].traced.counters
+
     # --- inspection ---------------------------------------------------------------------------------------
 
     def path_of(self, leaves: Sequence[Any]) -> Path:
@@ -214,7 +221,7 @@ class Paths(Runs):
             if known is not None:
                 return known
             function = self.function
-            path = Path(function.trace_only(self.call.with_arrays(leaves)), function.variant)
+            path = Path(function.trace_only(self.call.with_arrays(leaves), self._counters), function.variant)
             if self.traces < self.function.max_paths:
                 paths = self._paths_with(path)
                 self._enter(path, paths, self._prefixes.plan(paths))
