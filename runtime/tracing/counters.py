@@ -25,6 +25,8 @@ from ..bytecode.liveness import loop_over, loops_around
 from ..values.tensor import make
 from ..values.value_kinds import PythonNumber
 
+FEWEST_REPEATED = 3
+"""Questions that come again, for which a function is traced once more: fewer are those of one other turn."""
 OF_SOME_TURNS = 4
 """Questions as which a loop counts that holds for some numbers of turns: more than for one other turn."""
 LARGEST = 1 << 53
@@ -87,7 +89,8 @@ def counted(
         for counter, numbers in values.items()
         if (counter in known if isinstance(counter.place, int) else len(numbers) > 1)
     )
-    return Counted(sum(repeated.values()) - len(repeated), found)
+    repetitions = sum(repeated.values()) - len(repeated)
+    return Counted(repetitions, found if repetitions >= FEWEST_REPEATED else NONE)
 
 
 class Counting:
