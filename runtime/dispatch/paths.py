@@ -20,6 +20,7 @@ from ...tracer.trace import ConstantNeeded, Guard, Stream
 from ..tracing.counters import LoopCounters
 from ..tracing.guards import Deviated
 from ..tracing.signature import Call
+from ..tracing.tracing import Traced
 from ..values.differentiated import is_differentiated
 from ..values.tensor import Tensor
 from .prefixes import Prefix
@@ -28,6 +29,9 @@ from .table import STALE, Runs
 from .traced_function import TracedFunction
 from .uncompiled import run_uncompiled
 from .variant import Variant, check_guards
+
+FEWEST_WARNED = 3
+"""Paths through one loop, of which the last is compiled with a warning."""
 
 
 class Paths(Runs):
@@ -134,6 +138,7 @@ class Paths(Runs):
         same = self._alike(path)
         paths = self.paths if same is not None else self._paths_with(path)
         start = self.start if same is not None else self._prefixes.plan(paths)
+        known = function.counters.programs
         try:
             if same is not None and not same.learn(path):
                 return self._trace_and_run(leaves, answers, rolls_turns=False)
@@ -148,7 +153,21 @@ class Paths(Runs):
             self._enter(path, paths, start)
             self._stay()
             function.share(self.call, self)
+            if function.counters.programs > known:
+                self._warn_of_turns(traced)
         return result
+
+    def _warn_of_turns(self, traced: Traced) -> None:
+        """Warn where each number of turns of a loop is a program of its own."""
+        counted = traced.counted
+        alike = [one for one in self.paths if one.traced.counted.origin == counted.origin]
+        if counted.is_of_some_turns and len(alike) >= FEWEST_WARNED:
+            self.function.warn(
+                f"{self.function.name} is compiled once more for another number of turns of the loop at "
+                f"{counted.origin.place}  {counted.origin.text}\nWhat Python holds differs from turn to "
+                "turn: a list that grows, numbers that are indices of lists, ways through a turn that are "
+                "new. Keep it in arrays, or write the loop as pullback.while_loop, or fori_loop."
+            )
 
     def _run_uncompiled(self, leaves: Sequence[Any]) -> Any:
         given = getattr(leaves, "given", leaves)  # which it may write into

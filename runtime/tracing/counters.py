@@ -12,7 +12,7 @@ import ctypes
 import sys
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CodeType, FrameType
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from ...tracer.graph import constant, make_node
 from ...tracer.ops.elementwise import add, identity
+from ...tracer.origin import UNKNOWN, Origin
 from ...tracer.trace import Guard, Trace
 from ..bytecode.liveness import loop_over, loops_around
 from ..values.tensor import make
@@ -58,6 +59,13 @@ class Counted:
 
     repetitions: int = 0
     counters: LoopCounters = NONE
+    origin: Origin = UNKNOWN
+    """Of the question that comes again most often."""
+
+    @property
+    def is_of_some_turns(self) -> bool:
+        """Whether other numbers of turns are other traces."""
+        return self.repetitions >= FEWEST_REPEATED
 
 
 def counted(
@@ -89,8 +97,10 @@ def counted(
         for counter, numbers in values.items()
         if (counter in known if isinstance(counter.place, int) else len(numbers) > 1)
     )
-    repetitions = sum(repeated.values()) - len(repeated)
-    return Counted(repetitions, found if repetitions >= FEWEST_REPEATED else NONE)
+    often = max(repeated.values(), default=0)
+    origins = [one.origin for one in guards if one.standpoint and repeated[one.standpoint.code] == often]
+    made = Counted(sum(repeated.values()) - len(repeated), found, next(iter(origins), UNKNOWN))
+    return made if made.is_of_some_turns else replace(made, counters=NONE)
 
 
 class Counting:

@@ -1,5 +1,6 @@
 """Loops that values end and Python counts: one program for all numbers of turns."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -178,6 +179,22 @@ def test_a_search_along_lines_in_a_loop() -> None:
     assert compiled.cache_info().compilations <= 4
 
 
+def test_a_fixed_number_of_turns_around_a_while_is_one_loop() -> None:
+    def implicit_steps(y, turns):
+        for n in range(turns):
+            z = y
+            while abs(z - y + 0.1 * n * z**3) > 1e-10:
+                z = z - (z - y + 0.1 * n * z**3) / (1 + 0.3 * n * z**2)
+            y = z
+        return y
+
+    compiled = pb.compile(implicit_steps, static_argnames=("turns",))
+    for one in (1.0, 2.5, 0.5):
+        assert compiled(np.array(one), 12) == pytest.approx(implicit_steps(np.array(one), 12), rel=1e-12)
+    assert compiled.cache_info().traces == 1
+    assert len(compiled.source(np.array(1.0), 12).splitlines()) < 150
+
+
 # --- what Python's numbers do besides -----------------------------------------------------------------------
 
 
@@ -318,4 +335,23 @@ def test_errors_that_a_number_of_turns_raises() -> None:
         assert compiled(np.array(one)) == with_an_error(np.array(one))
     for one in (1e4, 1e5):
         with pytest.raises(OverflowError, match="10 turns"):
+            compiled(np.array(one))
+
+
+def test_a_program_for_each_number_of_turns_is_warned_of() -> None:
+    def scaled_by_a_list(a):
+        total, rows = 0.0, []
+        while a > 1.0:
+            rows.append(np.sin(a) * len(rows))
+            a = a * 0.5
+            total = total + sum(rows) * a
+        return total
+
+    compiled = pb.compile(scaled_by_a_list)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for one in (3.0, 12.0):
+            assert compiled(np.array(one)) == pytest.approx(scaled_by_a_list(np.array(one)))
+    with pytest.warns(UserWarning, match=r"turns .*while a > 1\.0(.|\n)*pullback\.while_loop"):
+        for one in (50.0, 200.0, 900.0):
             compiled(np.array(one))
