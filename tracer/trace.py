@@ -99,6 +99,8 @@ class Standpoint:
     held: tuple[Any, Any] | None = None
     """Everything else, in a form that is equal only where it is the same: what the function can read that is
     under way, and what those can that have called it. None where nothing can tell."""
+    numbers: tuple[tuple[Any, Any], ...] = ()
+    """What may be counters: Python's numbers that variables hold, and loops over what may be a `range`."""
     stays: tuple[bool, bool] = (False, False)
     """Whether, after no and after yes, what Python holds without a name stays until it asks here again."""
 
@@ -136,7 +138,7 @@ class ConstantNeeded(BaseException):
     No Exception, for the function must not catch it.
     """
 
-    def __init__(self, names: set[str], error: Exception | None = None) -> None:
+    def __init__(self, names: set[Any], error: Exception | None = None) -> None:
         super().__init__(names)
         self.names = names
         self.error = error
@@ -217,6 +219,8 @@ class Trace:
         """The streams of random numbers that were drawn from, and their state before."""
         self.standpoint: Callable[[], Standpoint | None] = lambda: None
         """Where Python stands."""
+        self.over: Callable[[range, Any], Any] = lambda steps, frame: steps
+        """What a function gets that calls `range`."""
         self.stood: Callable[[Any], Any] = itself
         """Where a stream of the user's stood before the trace."""
         self.drawn: list[tuple[Draw, tuple[Node, ...]]] = []
@@ -225,8 +229,10 @@ class Trace:
         """Of the function, then of each body under way, the count of draws of code's (`draw_order.py`)."""
         self.drawn_by_code: dict[Stream, Any] = {}
         """The streams that code draws from, and their state before it does."""
-        self.numbers: dict[Node, str] = {}
+        self.numbers: dict[Node, Any] = {}
         """The inputs that are Python's numbers, with their names: their exact values are no guards."""
+        self.counters: frozenset[Any] = frozenset()
+        """Those that count the turns of loops."""
         self.lost_numbers = lost_numbers.LostNumbers()
         self.notes: tuple[str, ...] = ()
         """What was found out about the function while it was traced, for `explain()`."""
@@ -426,12 +432,17 @@ class Trace:
         found = ((form, self._asked.get((node, form))) for form in FORMS)
         return tuple((form.__name__, answer.tobytes()) for form, answer in found if answer is not None)
 
-    def numbers_of(self, node: Node) -> set[str]:
+    def numbers_of(self, node: Node) -> set[Any]:
         """The Python numbers among the arguments that a value is made of; none where it is of others too."""
         if not self.numbers:
             return set()
         inputs = {one for one in toposort((node,)) if one.is_input}
         return {self.numbers[one] for one in inputs} if inputs <= self.numbers.keys() else set()
+
+    def is_count(self, node: Node) -> bool:
+        """Whether a value is made of what counts the turns of loops alone."""
+        names = self.numbers_of(node)
+        return bool(names) and names <= self.counters
 
     def require_no_numbers(self, node: Node) -> None:
         """Raises ConstantNeeded: the value is that of Python's numbers among the arguments alone."""

@@ -133,12 +133,16 @@ class Branch:
 
 
 @lru_cache(maxsize=4096)
-def branch_at(code: CodeType, instruction: int) -> Branch | None:
-    """The branch of an instruction; None if that asks for no truth value, as one that calls `sorted`."""
+def branch_at(code: CodeType, instruction: int, known: frozenset[int] = frozenset()) -> Branch | None:
+    """The branch of an instruction; None if that asks for no truth value, as one that calls `sorted`.
+
+    Args:
+        known: the places of unnamed values that are compared as variables are.
+    """
     following = _branches(code).get(instruction)
     if following is None:
         return None
-    return Branch(following, (_stays(code, instruction, 0), _stays(code, instruction, 1)))
+    return Branch(following, (_stays(code, instruction, 0, known), _stays(code, instruction, 1, known)))
 
 
 @lru_cache(maxsize=MOST_CODES)
@@ -147,6 +151,9 @@ def _branches(code: CodeType) -> dict[int, tuple[int, int]]:
     found = {}
     for offset, one in _instructions(code).items():
         after = _places(code)[offset]
+        if one.opname == "FOR_ITER":
+            found[offset] = _following(code, one)[0], _following(code, one)[1]
+            continue
         if after is None or not one.opname.startswith(ASKING):
             continue
         jump = one if one.opname.startswith("POP_JUMP") else _instructions(code)[after]
@@ -191,9 +198,11 @@ def _is_same(code: CodeType, one: int, other: int, most: int) -> bool:
     return all(_is_same(code, *pair, most - 1) for pair in pairs)
 
 
-def _stays(code: CodeType, instruction: int, answer: int) -> bool:
-    """Whether the unnamed values held at a question are left alone until it is asked again."""
-    branches, held = _branches(code), _depth(code, instruction)
+def _stays(code: CodeType, instruction: int, answer: int, known: frozenset[int]) -> bool:
+    """Whether the unnamed values held at a question that are not known are left alone until the next one."""
+    branches, held = _branches(code), _unnamed(code, instruction)
+    while held and held - 1 in known:
+        held -= 1
     same = {place for place, following in branches.items() if following == branches[instruction]}
     before: dict[int, list[int]] = {}
     pending, reached = [branches[instruction][answer]], set(same)
@@ -211,7 +220,15 @@ def _stays(code: CodeType, instruction: int, answer: int) -> bool:
         if place not in returning:
             returning.add(place)
             pending += before.get(place, ())
-    return held is not None and all(_leaves(code, place, held - 1) for place in returning)
+    return held is not None and all(_leaves(code, place, held) for place in returning)
+
+
+def _unnamed(code: CodeType, instruction: int) -> int | None:
+    """How many values the interpreter holds at a question, besides the one that is asked."""
+    depth = _depth(code, instruction)
+    if depth is None or _instructions(code)[instruction].opname == "FOR_ITER":
+        return depth
+    return depth - 1
 
 
 def _leaves(code: CodeType, place: int, held: int) -> bool:
@@ -229,6 +246,32 @@ SUSPENDING = frozenset(("YIELD_VALUE", "SEND"))
 
 def _depth(code: CodeType, place: int) -> int | None:
     return _depths(code).get(place)
+
+
+# --- loops --------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def loop_over(code: CodeType, instruction: int) -> int | None:
+    """The `for` that runs through what a call gives, by the offset of its instruction."""
+    places = _places(code)
+    get = places.get(instruction)
+    if get is None or _instructions(code)[get].opname != "GET_ITER":
+        return None
+    loop = places[get]
+    return loop if loop is not None and _instructions(code)[loop].opname == "FOR_ITER" else None
+
+
+@lru_cache(maxsize=4096)
+def loops_around(code: CodeType, instruction: int) -> dict[int, int]:
+    """The `for` loops under way at an instruction, with the place of the iterator among unnamed values."""
+    found, depth = {}, _depth(code, instruction)
+    for offset, one in _instructions(code).items():
+        if one.opname == "FOR_ITER" and offset <= instruction < one.argval and depth is not None:
+            inside = _depth(code, offset)
+            if inside is not None and inside <= depth:
+                found[offset] = inside - 1
+    return found
 
 
 @lru_cache(maxsize=MOST_CODES)
@@ -249,4 +292,4 @@ def _depths(code: CodeType) -> dict[int, int]:
     return found
 
 
-__all__ = ["Branch", "branch_at", "live_variables"]
+__all__ = ["Branch", "branch_at", "live_variables", "loop_over", "loops_around"]

@@ -30,7 +30,6 @@ from ...tracer.errors import TraceError
 from ...tracer.spec import SUPPORTED
 from ..bytecode.code_names import names_of, place_of_name
 from ..bytecode.write_instructions import calls_taking_methods, imports, writes_of
-from ..tracing.asked_sizes import SIZED
 from ..tracing.asked_types import ASKED, BUILT_IN, REAL, is_as_in_python
 from ..tracing.stand_ins import IMPORTED, JOINED, WRITABLE, StandIns
 from ..values.dtypes import DType
@@ -570,7 +569,7 @@ class _Explorer:
         variables = self.reader.bound(namespace, f"{variable}.__globals__")
         for name in loaded:
             is_compared = names.asks_identity or (name,) in names.compared
-            keeps_sizes = name in SIZED and not is_compared  # `is` tells a stand-in from Python's function
+            keeps_sizes = name in BUILT_IN and not is_compared  # `is` tells a stand-in from Python's function
             if (name in ASKED or keeps_sizes) and is_as_in_python(namespace, name):
                 known, stand_in = self.reader.constant(REAL[name]), self.reader.constant(BUILT_IN[name])
                 is_other = f"{variables}.get({name!r}, {known}) is not {known}"

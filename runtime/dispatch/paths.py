@@ -17,8 +17,10 @@ from ...tracer.draw_order import drawing_nothing
 from ...tracer.errors import EagerOnlyError, GradientError
 from ...tracer.forks import before_forks
 from ...tracer.trace import ConstantNeeded, Guard, Stream
+from ..tracing.counters import LoopCounters
 from ..tracing.guards import Deviated
 from ..tracing.signature import Call
+from ..tracing.tracing import Traced
 from ..values.differentiated import is_differentiated
 from ..values.tensor import Tensor
 from .prefixes import Prefix
@@ -27,6 +29,9 @@ from .table import STALE, Runs
 from .traced_function import TracedFunction
 from .uncompiled import run_uncompiled
 from .variant import Variant, check_guards
+
+FEWEST_WARNED = 3
+"""Paths through one loop, of which the last is compiled with a warning."""
 
 
 class Paths(Runs):
@@ -122,7 +127,7 @@ class Paths(Runs):
         """
         function = self.function
         try:
-            traced = function.trace(self.call.with_arrays(leaves), answers, rolls_turns)
+            traced = function.trace(self.call.with_arrays(leaves), answers, rolls_turns, self._counters)
         except EagerOnlyError as error:
             function.warn_uncompiled(error)
             self.traces += 1
@@ -133,6 +138,7 @@ class Paths(Runs):
         same = self._alike(path)
         paths = self.paths if same is not None else self._paths_with(path)
         start = self.start if same is not None else self._prefixes.plan(paths)
+        known = function.counters.programs
         try:
             if same is not None and not same.learn(path):
                 return self._trace_and_run(leaves, answers, rolls_turns=False)
@@ -147,7 +153,21 @@ class Paths(Runs):
             self._enter(path, paths, start)
             self._stay()
             function.share(self.call, self)
+            if function.counters.programs > known:
+                self._warn_of_turns(traced)
         return result
+
+    def _warn_of_turns(self, traced: Traced) -> None:
+        """Warn where each number of turns of a loop is a program of its own."""
+        counted = traced.counted
+        alike = [one for one in self.paths if one.traced.counted.origin == counted.origin]
+        if counted.is_of_some_turns and len(alike) >= FEWEST_WARNED:
+            self.function.warn(
+                f"{self.function.name} is compiled once more for another number of turns of the loop at "
+                f"{counted.origin.place}  {counted.origin.text}\nWhat Python holds differs from turn to "
+                "turn: a list that grows, numbers that are indices of lists, ways through a turn that are "
+                "new. Keep it in arrays, or write the loop as pullback.while_loop, or fori_loop."
+            )
 
     def _run_uncompiled(self, leaves: Sequence[Any]) -> Any:
         given = getattr(leaves, "given", leaves)  # which it may write into
@@ -184,9 +204,10 @@ class Paths(Runs):
     def _paths_with(self, path: Path) -> list[Path]:
         """All paths, this one in the place of one with the same answers.
 
-        None but this one, if it is the first to change a container that the others may have read.
+        None but this one, if it is the first to change a container that the others may have read, or
+        has other counters, so that its questions are others.
         """
-        if not self.function.table.holds(self.call, self):
+        if not self.function.table.holds(self.call, self) or path.traced.counters != self._counters:
             return [path]
         same = [one for one in self.paths if one.key == path.key and one.turns == path.turns]
         if path.counts_turns:  # where it goes on otherwise after other numbers of turns
@@ -205,6 +226,11 @@ class Paths(Runs):
         if not self.function.table.holds(self.call, self):
             self.function.keep(self.call, self)
 
+    @property
+    def _counters(self) -> LoopCounters:
+        """What counts the turns of loops, in all paths."""
+        return self.paths[-1].traced.counters
+
     # --- inspection ---------------------------------------------------------------------------------------
 
     def path_of(self, leaves: Sequence[Any]) -> Path:
@@ -214,7 +240,7 @@ class Paths(Runs):
             if known is not None:
                 return known
             function = self.function
-            path = Path(function.trace_only(self.call.with_arrays(leaves)), function.variant)
+            path = Path(function.trace_only(self.call.with_arrays(leaves), self._counters), function.variant)
             if self.traces < self.function.max_paths:
                 paths = self._paths_with(path)
                 self._enter(path, paths, self._prefixes.plan(paths))

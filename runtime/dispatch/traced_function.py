@@ -16,8 +16,10 @@ from ...tracer.origin import user_frame
 from ...tracer.recompilation import refuse_recompilation
 from ...tracer.trace import ConstantNeeded
 from ..captures.randomness import UnnoticedDraw
+from ..tracing.counters import NONE, LoopCounters
+from ..tracing.retracing import trace_counting
 from ..tracing.signature import ALL, Call, Signature, described
-from ..tracing.tracing import Traced, trace_call
+from ..tracing.tracing import Traced
 from .prefixes import Prefixes
 from .table import Entry, Runs, Table
 from .variant import Counters, Variant
@@ -75,8 +77,14 @@ class TracedFunction:
 
     # --- traces -------------------------------------------------------------------------------------------
 
-    def trace(self, call: Call, answers: Sequence[np.ndarray] = (), rolls_turns: bool = True) -> Traced:
-        """The graph of a call, whose first questions have these answers; see `trace_call`.
+    def trace(
+        self,
+        call: Call,
+        answers: Sequence[np.ndarray] = (),
+        rolls_turns: bool = True,
+        counters: LoopCounters = NONE,
+    ) -> Traced:
+        """The graph of a call, whose first questions have these answers; see `trace_counting`.
 
         Raises:
             ConstantNeeded: structure needs numbers of the call; all of them, where the function fails on what
@@ -85,7 +93,7 @@ class TracedFunction:
         refuse_recompilation(lambda: self._what_is_new(call))
         known = len(self.written)
         try:
-            traced = self._traced(call, answers, rolls_turns)
+            traced = self._traced(call, answers, rolls_turns, counters)
         except EagerOnlyError:
             raise
         except Exception as error:
@@ -97,15 +105,18 @@ class TracedFunction:
             self.table.forget_variants()
         return traced
 
-    def _traced(self, call: Call, answers: Sequence[np.ndarray], rolls_turns: bool) -> Traced:
+    def _traced(
+        self, call: Call, answers: Sequence[np.ndarray], rolls_turns: bool, counters: LoopCounters
+    ) -> Traced:
         """The trace; anew where other threads may be what has drawn random numbers meanwhile."""
+        given = call, self.name, answers, self.written, rolls_turns, counters
         for _ in range(MOST_TRACES - 1):
             try:
-                return trace_call(self.function, call, self.name, answers, self.written, rolls_turns)
+                return trace_counting(self.function, *given)
             except UnnoticedDraw:
                 if threading.active_count() == 1:
                     raise
-        return trace_call(self.function, call, self.name, answers, self.written, rolls_turns)
+        return trace_counting(self.function, *given)
 
     def _what_is_new(self, call: Call) -> str:
         """Why a call has to be traced."""
@@ -118,9 +129,9 @@ class TracedFunction:
         before = f"known are: {'; '.join(known)}" if known else "it was not compiled for anything yet"
         return f"{self.name} is called with {described(call)}, which is new; {before}"
 
-    def trace_only(self, call: Call) -> Traced:
+    def trace_only(self, call: Call, counters: LoopCounters = NONE) -> Traced:
         """The same for a look at it: no random number counts as drawn."""
-        traced = self.trace(call)
+        traced = self.trace(call, counters=counters)
         traced.put_back()
         for draw in traced.drawn:
             draw.forget()

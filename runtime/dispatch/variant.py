@@ -51,6 +51,11 @@ class Counters:
     entries: set[str] = field(default_factory=set)
     """The names of the machine code in the cache."""
 
+    @property
+    def programs(self) -> int:
+        """How many had code that this process did not have yet."""
+        return self.compilations + self.disk_hits
+
 
 @dataclass(frozen=True)
 class TapePair:

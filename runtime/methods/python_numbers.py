@@ -57,6 +57,33 @@ def is_of_numbers(number: Tensor) -> bool:
     return type(value) is not Node or (trace is not None and bool(trace.numbers_of(value)))
 
 
+def _require_exact(name: str, first: Any, second: Any) -> None:
+    """Raises ConstantNeeded where 64 bits may not hold the result of an operator of two integers.
+
+    Those that count the turns of a loop are asked how large the result is.
+    """
+    trace = innermost()
+    traced = [one for one in (first, second) if isinstance(one, Tensor) and type(one._value) is Node]
+    if trace is not None and name != "pow" and all(trace.is_count(one._value) for one in traced):
+        size = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}.get(name)
+        if traced and size is not None and not abs(size(*map(_as_float, (first, second)))) < LARGEST_COUNT:
+            traced[0]._concrete(name)
+        return
+    for one in traced:
+        require_known(one)
+
+
+LARGEST_COUNT = float(1 << 53)
+"""Up to which floats are exact, by which that is asked."""
+
+
+def _as_float(number: Any) -> Any:
+    """The number as a float; a traced one as what is no number of Python's."""
+    if isinstance(number, Tensor):
+        return as_kind(as_dtype(tensor_of(number), np.dtype("float64")), NumpyScalar)
+    return float(number)
+
+
 def _arithmetic(name: str, reflected: bool) -> Method:
     general: Method = getattr(NumpyTensor, f"__{'r' if reflected else ''}{name}__")
 
@@ -68,9 +95,7 @@ def _arithmetic(name: str, reflected: bool) -> Method:
             return general(self, other) if plain is self else operator.pow(other, plain)
         first, second = (other, self) if reflected else (self, other)
         if _is_whole(first) and _is_whole(second):  # Python's have any number of digits
-            for one in (first, second):
-                if isinstance(one, Tensor):
-                    require_known(one)
+            _require_exact(name, first, second)
         if name in DIVISIONS and second == 0:
             getattr(operator, name, divmod)(1.0, 0.0)
         if name == "pow":

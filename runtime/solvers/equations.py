@@ -36,6 +36,7 @@ from ..values.differentiated import are_any_differentiated
 from ..values.flatten import flatten
 from ..values.modes import enable_grad, is_recording, no_grad
 from ..values.nodes import FREED, Edge, GradNode, edge_of, next_sequence
+from ..values.saved import keeping_saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import Auxiliary
 
@@ -122,7 +123,7 @@ class SolutionBackward(GradNode):
             solution._grad_fn, solution._output_nr, solution._requires_grad = self, 0, True
         edges = [edge for edge in self.edges if edge is not None]
         inside = Segment(create_graph, [*edges, (self, 0)])
-        with reopened(target for target, _ in edges):
+        with reopened(target for target, _ in edges), keeping_saved_values():
             residual = self.equation.residual(around(self.function, restored_leaf))
             adjoint = self.equation.adjoint(residual, solution, wrap(cotangents[0]))
             with enable_grad():

@@ -10,6 +10,7 @@ import numpy as np
 from ...tracer.errors import ConvergenceError, UnsupportedError
 from ..functions.common import fail
 from ..tensors.conversion import joined
+from ..transforms.transforms import jacobian
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import Auxiliary
 from .adjoints import DENSE, Reach, adjoint_by
@@ -90,8 +91,7 @@ def solved_by_scipy(
             result, found = run(function, start)
         except RuntimeError as error:
             raise ConvergenceError(f"{name}: {error}") from error
-        of_arrays = OfArrays(unknowns.dtype)
-        if not (result.get("success", True) or _is_solved(of_arrays(residual(function)), start, found)):
+        if not (result.get("success", True) or _is_solved(residual(function), start, found)):
             raise ConvergenceError(f"{name}: {' '.join(result['message'].split())}")
         results.append(result)
         return np.asarray(found, unknowns.dtype)
@@ -103,7 +103,20 @@ def solved_by_scipy(
     return vector, {key: one for key, one in known.items() if isinstance(one, bool | int | str)}
 
 
-def _is_solved(residual: Function, start: np.ndarray, x: np.ndarray) -> bool:
-    """Whether little is left of the equation, though SciPy could not do all that it was asked for."""
-    first, left = (np.linalg.norm(residual(one)) for one in (start, x))
-    return bool(left <= np.sqrt(np.finfo(start.dtype).eps) * (1.0 + first))
+def _is_solved(residual: OfVector, start: np.ndarray, x: np.ndarray) -> bool:
+    """Whether little is left of the equation, though SciPy could not do all that it was asked for.
+
+    That is as much as is left where x has half of its digits, which is what differences of values tell, and
+    Newton's step from there is small, too, whatever units the equation has.
+    """
+    of_arrays = OfArrays(start.dtype)
+    values, root_of_precision = of_arrays(residual), float(np.sqrt(np.finfo(start.dtype).eps))
+    first, left = (np.linalg.norm(values(one)) for one in (start, x))
+    if left <= root_of_precision * (1.0 + first):
+        return True
+    slopes, size = of_arrays(jacobian(residual))(x), max(1.0, float(np.linalg.norm(x)))
+    if not np.isfinite(slopes).all() or np.linalg.matrix_rank(slopes) < len(slopes):
+        return False
+    step = np.linalg.norm(np.linalg.solve(slopes, values(x)))
+    is_rounding = left <= root_of_precision * np.linalg.norm(slopes, 2) * size
+    return bool(is_rounding and step <= np.sqrt(root_of_precision) * size)

@@ -51,6 +51,9 @@ def fixed_quad(real: Function, func: Function, a: Any, b: Any, args: Any = (), n
     return quadrature.fixed_quad(func, a, b, in_tuple(args), n)
 
 
+OF_JACOBIANS = frozenset(("jac", "jac_sparsity", "lband", "uband"))
+TAKEN = OF_JACOBIANS | {"rtol", "atol", "max_step", "first_step"}
+"""Options of solve_ivp's methods."""
 REACHED = "The solver successfully reached the end of the integration interval."
 
 
@@ -59,9 +62,12 @@ def solve_ivp(
     dense_output: bool = False, events: Any = None, vectorized: bool = False, args: Any = None,
     **options: Any,
 ) -> Any:  # fmt: skip
+    """An exact Jacobian takes the place of one that the user gives."""
     from scipy.optimize import OptimizeResult  # not at start
 
     name = method if isinstance(method, str) else method.__name__
+    refuse("scipy.integrate.solve_ivp", {key: options[key] for key in options.keys() - TAKEN})
+    options = {key: options[key] for key in options.keys() & TAKEN - OF_JACOBIANS}
     found = initial_values.solve_ivp(
         fun, t_span, array(y0), name, t_eval, dense_output, events, in_tuple(args or ()), **options
     )

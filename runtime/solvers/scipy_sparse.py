@@ -68,6 +68,16 @@ def spsolve(real: Function, A: Any, b: Any, permc_spec: Any = None, use_umfpack:
     return _factors("spsolve", matrix).solve(b if factor is None else b / factor)
 
 
+def norm(real: Function, x: Any, ord: Any = None, axis: Any = None) -> Any:
+    """Of the dense matrix, but for Frobenius's, where the values of a matrix are traced."""
+    matrix, factor = parts_of(x)
+    if isinstance(x, Valued):
+        is_frobenius = ord in (None, "fro", "f") and (axis is None or isinstance(axis, tuple))
+        values = of_arrays(x.by_rows()[0]) if is_frobenius else x.toarray()
+        return np.linalg.norm(values) if is_frobenius else np.linalg.norm(values, ord, axis)
+    return real(matrix, ord, axis) * (1.0 if factor is None else abs(factor))
+
+
 def factorized(real: Function, A: Any) -> Function:
     return _factors("factorized", A).solve
 
@@ -89,5 +99,5 @@ def _factors(name: str, matrix: Any) -> SparseFactor:
 
 SOLVERS["scipy.sparse.linalg"] = {
     **{name: _iterative(name) for name in ("cg", "bicgstab", "gmres")},
-    "spsolve": spsolve, "splu": _splu, "factorized": factorized,
+    "spsolve": spsolve, "splu": _splu, "factorized": factorized, "norm": norm,
 }  # fmt: skip

@@ -8,12 +8,14 @@ threads and libraries among them, they are Python's.
 from __future__ import annotations
 
 import builtins
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ...tracer.dims import python_type
+from ...tracer.trace import innermost
 from ..captures.containers import Written
 from ..captures.randomness import TracedStream
 from ..captures.state import Counted
@@ -77,7 +79,14 @@ def _has(value: Any, name: str) -> bool:
 
 ASKED: dict[str, Any] = {"type": TYPE, "hasattr": Called(hasattr, _has)}
 """By name, what is called in place of Python's functions that ask what a value is."""
-BUILT_IN: dict[str, Any] = ASKED | SIZED
+
+
+def _range_called(*arguments: Any) -> Any:
+    trace, steps = innermost(), range(*arguments)
+    return steps if trace is None else trace.over(steps, sys._getframe(2))  # behind `class_called`
+
+
+BUILT_IN: dict[str, Any] = ASKED | SIZED | {"range": class_called(range, _range_called)}
 """By name, all that is called in place of Python's functions where code is traced."""
 REAL: dict[str, Any] = {name: vars(builtins)[name] for name in BUILT_IN}
 """By name, Python's."""

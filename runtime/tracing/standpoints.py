@@ -14,7 +14,7 @@ import functools
 import struct
 import sys
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from operator import attrgetter
 from types import (
     BuiltinFunctionType,
@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.dims import formula_of
 from ...tracer.graph import Node
 from ...tracer.origin import frames_within, is_own, is_users_file
 from ...tracer.trace import Standpoint, Trace
@@ -39,6 +40,8 @@ from ..values import asked, dtypes
 from ..values.modes import is_recording
 from ..values.tensor import Device, Tensor
 from ..values.value_kinds import NumpyScalar
+from . import counters
+from .counters import CountedSteps, Counting
 
 MOST_VALUES = 2000
 """That are compared at a standpoint."""
@@ -60,11 +63,13 @@ class Standpoints:
     Args:
         trace: what is under way; it calls `now` where Python asks.
         asks_identity: whether code asks which values are one object, numbers too.
+        counting: its counters.
     """
 
-    def __init__(self, trace: Trace, asks_identity: bool) -> None:
+    def __init__(self, trace: Trace, asks_identity: bool, counting: Counting) -> None:
         self.trace = trace
         self.asks_identity = asks_identity
+        self.counting = counting
         self._runs: dict[FrameType, int] = {}
         """Runs of functions that have asked, numbered: held, so that no other run takes the place of one."""
 
@@ -74,6 +79,7 @@ class Standpoints:
             with contextlib.suppress(RuntimeError):  # it is running
                 frame.clear()
         self._runs.clear()
+        self.counting.forget()
 
     def now(self) -> Standpoint | None:
         """Where Python stands.
@@ -89,24 +95,28 @@ class Standpoints:
         if not users or {frame.f_code.co_filename for frame in before} - ASKING:
             return None
         run = self._runs.setdefault(users[0], len(self._runs))
-        branch = branch_at(users[0].f_code, users[0].f_lasti)
+        for frame in users:
+            self.counting.enter(frame)
+        held = frozenset(self.counting.held(users[0]))
+        branch = branch_at(users[0].f_code, users[0].f_lasti, held)
         callers = tuple((frame.f_code, frame.f_lasti) for frame in frames[len(before) + 1 :])
         following = (users[0].f_lasti,) if branch is None else branch.following
         code = users[0].f_code, following, *callers
         place = run, code
         described = _Described(self.trace, self.asks_identity)
-        own, *others = [described.frame(frame) for frame in users]
+        own, *others = [described.frame(frame, self.counting.held(frame)) for frame in users]
         tensors = tuple(described.tensors)
+        numbers = tuple(one for frame in users for one in self.counting.numbers(frame))
         if branch is None or not described.is_whole:
-            return Standpoint(code, place, tensors)
-        return Standpoint(code, place, tensors, ((self._modes(), own), others), branch.stays)
+            return Standpoint(code, place, tensors, numbers=numbers)
+        return Standpoint(code, place, tensors, ((self._modes(), own), others), numbers, branch.stays)
 
     def _modes(self) -> Any:
         trace = self.trace
         return is_recording(), len(trace.drawn), len(trace.counts), trace.counts[-1]
 
 
-ASKING = frozenset((asked.__file__, sys.modules[Trace.__module__].__file__))
+ASKING = frozenset((asked.__file__, counters.__file__, sys.modules[Trace.__module__].__file__))
 """The files that a question passes through on its way from a truth value."""
 
 
@@ -127,16 +137,18 @@ class _Described:
         self._kept: list[Any] = []
         self.is_whole = True
 
-    def frame(self, frame: FrameType) -> Any:
-        """All that a function under way can read."""
+    def frame(self, frame: FrameType, loops: Mapping[int, CountedSteps]) -> Any:
+        """All that a function under way can read, loops over ranges among it."""
         code = frame.f_code
         live = live_variables(code, frame.f_lasti)
         shared = {*code.co_cellvars, *code.co_freevars}
-        return tuple(
+        variables = tuple(
             (name, self._variable(value, name))
             for name, value in frame.f_locals.items()
             if live is None or name in live or name in shared
         )
+        steps = tuple((place, one.steps, self.value(one.following, "step")) for place, one in loops.items())
+        return variables, steps
 
     def _variable(self, value: Any, name: str) -> Any:
         try:
@@ -153,6 +165,8 @@ class _Described:
         kind = type(value)  # not isinstance: a tensor is one of what it stands for
         if kind in NUMBERS or (issubclass(kind, np.generic) and kind is not np.void):
             return kind, repr(value)
+        if formula_of(value) is not None:
+            return kind, repr(value), formula_of(value)
         if _is_fixed(value):
             return _Same(value)
         if issubclass(kind, NumpyScalar) and not self.asks_identity:  # nobody writes into it

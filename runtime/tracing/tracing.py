@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from ..values.plain_arrays import require_plain_array
 from ..values.refusals import explaining_errors
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import kind_of_value
+from .counters import NONE, Counted, Counting, LoopCounters, counted
 from .guards import Guards
 from .signature import EXACT, Call, conform, is_number, spec_of_leaf
 from .standpoints import Standpoints
@@ -87,6 +88,10 @@ class Traced:
     """Where the tape knows the gradient and the graph does not."""
     dropped: str = ""
     """Why a transform must not use it, see `Trace.dropped`; empty if it may."""
+    counters: LoopCounters = NONE
+    """Python's numbers that were traced values ..."""
+    counted: Counted = field(default_factory=Counted)
+    """... and those that could be, so that loops hold for more numbers of turns."""
     owns_constants: bool = False
     """Whether `constants` are arrays that the trace alone has: no user's that change."""
     updates: Updates | None = None
@@ -146,6 +151,7 @@ def trace_call(
     answers: Sequence[np.ndarray] = (),
     containers: dict[int, Any] | None = None,
     rolls_turns: bool = True,
+    counters: LoopCounters = NONE,
 ) -> Traced:
     """Trace `function` on stand-ins for the arguments of `call`, along the path that this call takes.
 
@@ -153,6 +159,7 @@ def trace_call(
         answers: to the first questions that the function asks of traced values.
         containers: those that other traces have changed, by identity; this one adds its own.
         rolls_turns: whether `while` loops may become loops of other numbers of turns than this call takes.
+        counters: Python's numbers that are traced values.
 
     Raises:
         OutputError: it returns what is no tensor.
@@ -164,7 +171,7 @@ def trace_call(
     changed = Changed(containers=written)
     while True:
         try:
-            return _Run(function, call, name, answers, changed, rolls_turns).traced(written)
+            return _Run(function, call, name, answers, changed, rolls_turns, counters).traced(written)
         except ChangesFound as error:
             found = error.found
             if (
@@ -245,6 +252,7 @@ class _Run:
         answers: Sequence[np.ndarray],
         changed: Changed,
         rolls_turns: bool,
+        counters: LoopCounters,
     ) -> None:
         self.function = function
         self.call = call
@@ -260,7 +268,9 @@ class _Run:
         self.takes_tensors = bool(tensors)
         self.records = is_recording() and any(tensor.requires_grad for tensor in tensors)
         self.trace = Trace(name, self.records, answers)
-        self.standpoints = Standpoints(self.trace, self.reading.asks_identity)
+        self.counting = Counting(self.trace, counters)
+        self.standpoints = Standpoints(self.trace, self.reading.asks_identity, self.counting)
+        self.counted = Counted()
         self.rolls_turns = rolls_turns and not (changed.numbers or changed.containers)
         self.stand_ins: list[tuple[Tensor, Node, str]] = []
         self.differentiated: list[Tensor] = []
@@ -372,6 +382,8 @@ class _Run:
             takes_tensors=self.takes_tensors,
             gradient=pulled.as_gradient(graph, needs_grad),
             dropped=self.trace.dropped,
+            counters=self.counting.counters,
+            counted=self.counted,
             owns_constants=owns_constants,
             updates=self._updates(),
             identities=pattern_of(self._identified()) if self.reading.asks_identity else None,
@@ -412,6 +424,7 @@ class _Run:
             return outputs, guards
         rolled = roll_turns(outputs, guards, self.trace.equal_captured(), self.trace.capture)
         self.trace.notes += rolled.notes
+        self.counted = counted(guards, rolled.guards, rolled.numbers, self.counting.ranges)
         return rolled.outputs, rolled.guards
 
     def _identified(self) -> list[Any]:
@@ -509,7 +522,7 @@ class _Run:
         args, kwargs = substituted_arguments(self.call, leaves, substitution)
         before = _contents((args, kwargs))
         self.trace.lost_numbers.root = sys._getframe().f_code
-        self.trace.standpoint = self.standpoints.now
+        self.trace.standpoint, self.trace.over = self.standpoints.now, self.counting.over
         with (
             tracing(self.trace),
             differentiating(self.differentiated, next_sequence()),

@@ -244,7 +244,7 @@ def test_means_variances_and_entropies(name: str) -> None:
             np.testing.assert_allclose(found, function(shapes, *rest), rtol=rough)
 
 
-INTEGRATED = {"gompertz", "truncnorm", "rice", "foldnorm", "johnsonsu"}
+INTEGRATED = {"gompertz", "truncnorm", "rice", "foldnorm", "johnsonsu", "vonmises"}
 """Without a formula, and with moments that are finite by far."""
 
 

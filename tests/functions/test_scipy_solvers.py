@@ -70,6 +70,20 @@ def test_a_tolerance_that_cannot_be_reached_is_no_failure(run: Any) -> None:
     np.testing.assert_allclose(run(pb.grad(function))(2.0), 0.75)
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e10])
+def test_a_minimum_at_which_rounding_ends_the_search_has_a_derivative(scale: float) -> None:
+    def valley(x: Any, a: Any) -> Any:
+        return scale * ((100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum() + a * x[0])
+
+    def minimum(a: Any) -> Any:
+        return optimize.minimize(valley, np.zeros(4), (a,), method="BFGS", options={"gtol": 1e-12}).x
+
+    assert not optimize.minimize(valley, np.zeros(4), (0.3,), options={"gtol": 1e-12}).success
+    slope = pb.grad(lambda a: minimum(a).sum())(0.3)
+    exact = pb.grad(lambda a: pb.minimize(valley, np.zeros(4), (a,), method="Newton", gtol=1e-10).sum())(0.3)
+    assert slope == pytest.approx(exact, rel=1e-3)
+
+
 def test_outside_they_are_scipys() -> None:
     found = optimize.root(lambda x: x**2 - 4.0, 1.0)
     assert found.nfev > 0
@@ -88,10 +102,25 @@ def test_what_is_known_of_a_solution_is_kept_where_nothing_is_traced() -> None:
     assert seen[0] > 0
 
 
+def test_a_jacobian_of_the_users_is_not_needed() -> None:
+    options: dict[str, Any] = {"method": "Radau", "t_eval": [0.1], "jac": lambda t, y: np.array([[-1.3]])}
+
+    def last(a: Any) -> Any:
+        return integrate.solve_ivp(lambda t, y: np.array([-a * y[0]]), (0, 0.1), [1.0], **options).y[0, 0]
+
+    assert pb.grad(last)(1.3) == pytest.approx(-0.1 * np.exp(-0.13), rel=1e-3)
+
+
 @pytest.mark.parametrize("run", [lambda f: f, pb.compile], ids=["eager", "compiled"])
 def test_refusals(run: Any) -> None:
+    with pytest.raises(UnsupportedError, match=r"scipy\.integrate\.solve_ivp: min_step"):
+        run(pb.grad(lambda a: integrate.solve_ivp(lambda t, y: -a * y, (0, 1), [1.0], min_step=0.1).y.sum()))(
+            1.0
+        )
     with pytest.raises(ConvergenceError, match=r"scipy\.optimize\.root: "):
         run(pb.grad(lambda a: optimize.root(lambda x: x**2 + a, np.ones(1)).x.sum()))(1.0)
+    with pytest.raises(ConvergenceError, match=r"precision loss"):
+        run(pb.grad(lambda a: optimize.minimize(bent, np.full(1, 1.4), (a,), method="BFGS").x.sum()))(0.5)
     with pytest.raises(UnsupportedError, match=r"scipy\.optimize\.minimize: callback"):
         run(pb.grad(lambda a: optimize.minimize(bowl, np.ones(1), (a,), callback=print).x.sum()))(1.0)
 

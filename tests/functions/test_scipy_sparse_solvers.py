@@ -43,6 +43,9 @@ SOLUTIONS: dict[str, Callable[[Any], Any]] = {
     "spsolve": lambda a: linalg.spsolve(MATRIX, right(a)),
     "splu": lambda a: linalg.splu(MATRIX.tocsc()).solve(right(a), "T"),
     "factorized": lambda a: linalg.factorized(MATRIX.tocsc())(right(a)),
+    "norm of traced values": lambda a: linalg.norm(sparse.coo_matrix((right(a), (PLACES, PLACES[::-1])))),
+    "norms of rows": lambda a: linalg.norm(sparse.csr_array((right(a), (PLACES, PLACES[::-1]))), axis=1),
+    "norm of a multiple": lambda a: linalg.norm(-a * MATRIX, 1),
 }
 
 

@@ -216,6 +216,16 @@ def test_of_tensors_they_are_tensors_with_gradients() -> None:
     np.testing.assert_allclose(a.grad, [0.25, 1.0 / 6.0])
 
 
+def test_equations_may_make_arrays_of_numbers() -> None:
+    """Also where backward runs them once more."""
+
+    def equations_in_rows(x: Any, a: Any) -> Any:
+        return np.array([x[0] ** 2 - a, x[0] * x[1] - 1.0])
+
+    slope = pb.grad(lambda a: pb.root(equations_in_rows, np.ones(2), (a,)).sum())
+    assert slope(4.0) == pytest.approx(0.25 - 0.5 * 4.0**-1.5)
+
+
 def test_a_solution_inside_of_a_solution() -> None:
     def inner(y: Any, a: Any) -> Any:
         return pb.minimize(lambda x: ((x - a * y) ** 2).sum() + (x**4).sum(), np.zeros(2), method="Newton")

@@ -740,6 +740,7 @@ CONTINUOUS: dict[str, Declaration] = {
     "vonmises": Declaration(
         lambda z, kappa: -2.0 * kappa * sin(0.5 * z) ** 2 - LOG_2_PI - _log_scaled_bessel(kappa),
         cumulative=vonmises_cdf,
+        turn=(-math.pi, math.pi),
         mean=lambda kappa: 0.0 * kappa,
         valid=lambda kappa: [kappa >= 0.0],
     ),

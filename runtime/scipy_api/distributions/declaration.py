@@ -41,6 +41,8 @@ class Declaration:
     upper_quantile: Function | None = None
     """(q, *shapes) -> the z above which the probability is q."""
     support: tuple[Bound, Bound] = (-math.inf, math.inf)
+    turn: tuple[float, float] | None = None
+    """Of an angle, between which values its mean is taken."""
     valid: Function = _positive
     """(*shapes) -> conditions, all of which hold for parameters of shape that there are."""
     inside: Bound = 0.5

@@ -165,14 +165,16 @@ class Distribution(Distributed):
         return self._integral(lambda z: (z * scale + loc) ** order, shapes)
 
     def _integral(self, function: Function, shapes: list[Any], ends: Sequence[Any] = (None, None)) -> Any:
-        """The mean of a function of standardised values, from 0 where the support has no ends."""
+        """The mean of a function of standardised values, from 0 where there are no ends, or a turn."""
         from ...solvers.quadrature import quad  # which needs this module
 
         if any(one.ndim for one in shapes):
             self._refuse("an integral over the density with arrays of parameters")
-        low, high = (known if end is None else end for known, end in zip(self._support(shapes), ends))
+        turn = self._declared.turn
+        low, high = (known if end is None else end for known, end in zip(turn or self._support(shapes), ends))
         low, high = _plain_where_infinite(low, -math.inf), _plain_where_infinite(high, math.inf)
-        borders = [low, 0.0, high] if _is_infinite(low) and _is_infinite(high) else [low, high]
+        is_split = (_is_infinite(low) and _is_infinite(high)) or (low, high) == turn
+        borders = [low, 0.0, high] if is_split else [low, high]
         density = self._declared.log_density
         return sum(
             tensor_of(quad(lambda z: function(z) * exp(density(tensor_of(z), *shapes)), *pair)[0])

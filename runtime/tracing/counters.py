@@ -1,0 +1,210 @@
+"""Python's numbers that differ from turn to turn of a loop, as traced values: counters, and `range`.
+
+A trace of a loop that values end has them as constants, other ones in each turn, so it holds for this number
+of turns alone. What differs is noted (`counted`), and the function is traced once more (`retracing.py`), now
+with a traced value in the place of each such number, from the loop's first question on. Then turns are alike
+(`codegen/rolling/turns.py`), and what Python asks of a counter (`if n > 100`) is a question as others are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections import Counter as Tally
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from ...tracer.graph import constant, make_node
+from ...tracer.ops.elementwise import add, identity
+from ...tracer.origin import UNKNOWN, Origin
+from ...tracer.trace import Guard, Trace
+from ..bytecode.liveness import loop_over, loops_around
+from ..values.tensor import make
+from ..values.value_kinds import PythonNumber
+
+FEWEST_REPEATED = 3
+"""Questions that come again, for which a function is traced once more: fewer are those of one other turn."""
+OF_SOME_TURNS = 4
+"""Questions as which a loop counts that holds for some numbers of turns: more than for one other turn."""
+LARGEST = 1 << 53
+"""Whole numbers that are no counters: others are exact in any arithmetic."""
+
+
+@dataclass(frozen=True)
+class LoopCounter:
+    """A variable of a function that holds another number in each turn, or the `for` over a `range`."""
+
+    code: CodeType
+    place: str | int
+    """The variable's name, or the offset of the loop's instruction."""
+
+
+LoopCounters = frozenset[LoopCounter]
+NONE: LoopCounters = frozenset()
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value may be that of a counter."""
+    kind = type(value)
+    return (kind is int and abs(value) < LARGEST) or kind is float
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How a trace depends on numbers of turns: how many questions come again, and what the counters are."""
+
+    repetitions: int = 0
+    counters: LoopCounters = NONE
+    origin: Origin = UNKNOWN
+    """Of the question that comes again most often."""
+
+    @property
+    def is_of_some_turns(self) -> bool:
+        """Whether other numbers of turns are other traces."""
+        return self.repetitions >= FEWEST_REPEATED
+
+
+def counted(
+    guards: Sequence[Guard], rolled: Sequence[Guard], numbers: Sequence[int], ranges: Iterable[LoopCounter]
+) -> Counted:
+    """The counters of the loops that a trace holds for certain numbers of turns of.
+
+    Args:
+        guards: of the trace.
+        rolled: those that are left of them with loops rolled.
+        numbers: of each of these its place among `guards`, of that of a loop the place of its first.
+        ranges: the loops over ranges that the function has begun.
+    """
+    repeated: Tally[Any] = Tally()
+    for number, guard in zip(numbers, rolled):
+        standpoint = guards[number].standpoint
+        if standpoint is not None:
+            repeated[standpoint.code] += 1 if guard.counts is None else OF_SOME_TURNS
+    seen: dict[Any, dict[LoopCounter, set[str]]] = {}
+    for guard in guards:
+        standpoint = guard.standpoint
+        if standpoint is not None and repeated[standpoint.code] > 1:
+            for counter, value in standpoint.numbers:
+                seen.setdefault(standpoint.code, {}).setdefault(counter, set()).add(repr(value))
+    known = set(ranges)
+    found = frozenset(
+        counter
+        for values in seen.values()
+        for counter, numbers in values.items()
+        if (counter in known if isinstance(counter.place, int) else len(numbers) > 1)
+    )
+    often = max(repeated.values(), default=0)
+    origins = [one.origin for one in guards if one.standpoint and repeated[one.standpoint.code] == often]
+    made = Counted(sum(repeated.values()) - len(repeated), found, next(iter(origins), UNKNOWN))
+    return made if made.is_of_some_turns else replace(made, counters=NONE)
+
+
+class Counting:
+    """The counters of one trace.
+
+    Args:
+        counters: those that are traced values.
+
+    Attributes:
+        ranges: the loops over ranges that have begun.
+    """
+
+    def __init__(self, trace: Trace, counters: LoopCounters) -> None:
+        self.trace = trace
+        self.counters = trace.counters = counters
+        self.ranges: set[LoopCounter] = set()
+        self._names: dict[CodeType, list[str]] = {}
+        for one in counters:
+            if isinstance(one.place, str):
+                self._names.setdefault(one.code, []).append(one.place)
+        self._running: dict[FrameType, dict[int, CountedSteps]] = {}
+
+    def forget(self) -> None:
+        self._running.clear()
+
+    def over(self, steps: range, frame: FrameType) -> Any:
+        """What a function gets that calls `range`."""
+        loop = loop_over(frame.f_code, frame.f_lasti)
+        if loop is None:
+            return steps
+        counter = LoopCounter(frame.f_code, loop)
+        self.ranges.add(counter)
+        return CountedRange(self, counter, steps) if counter in self.counters else steps
+
+    def traced(self, value: Any, counter: LoopCounter) -> Any:
+        """A traced value for a number."""
+        node = self.trace.capture(np.array(value))
+        self.trace.values.give(node, np.array(value))
+        self.trace.numbers[node] = counter
+        name = counter.place if isinstance(counter.place, str) else "step"
+        return make(make_node(identity, (node,), {}, name=name), PythonNumber)
+
+    def begin(self, frame: FrameType, steps: CountedSteps) -> None:
+        assert isinstance(steps.counter.place, int)
+        self._running.setdefault(frame, {})[steps.counter.place] = steps
+
+    def enter(self, frame: FrameType) -> None:
+        """Let the counters of a function under way be traced values from here on."""
+        for name in self._names.get(frame.f_code, ()):
+            variables = frame.f_locals
+            if is_number(variables.get(name)):
+                variables[name] = self.traced(variables[name], LoopCounter(frame.f_code, name))
+                if sys.version_info < (3, 13):  # later ones write through
+                    ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+
+    def held(self, frame: FrameType) -> dict[int, CountedSteps]:
+        """What the interpreter holds without a name that is known: by its place, loops over ranges."""
+        running = self._running.get(frame, {})
+        around = loops_around(frame.f_code, frame.f_lasti)
+        return {place: running[loop] for loop, place in around.items() if loop in running}
+
+    def numbers(self, frame: FrameType) -> Iterator[tuple[LoopCounter, Any]]:
+        """What may be counters of a function under way, and their values."""
+        code = frame.f_code
+        names = {*code.co_varnames} - {*code.co_cellvars}
+        for name, value in frame.f_locals.items():
+            if name in names and is_number(value):
+                yield LoopCounter(code, name), value
+        for loop in loops_around(code, frame.f_lasti):
+            yield LoopCounter(code, loop), None
+
+
+class CountedRange:
+    """A `range` in a loop whose steps are traced values."""
+
+    def __init__(self, counting: Counting, counter: LoopCounter, steps: range) -> None:
+        self._counting = counting
+        self._counter = counter
+        self._steps = steps
+
+    def __iter__(self) -> CountedSteps:
+        return CountedSteps(self._counting, self._counter, self._steps)
+
+
+class CountedSteps:
+    """Its iterator.
+
+    Attributes:
+        following: the next number, a traced value.
+    """
+
+    def __init__(self, counting: Counting, counter: LoopCounter, steps: range) -> None:
+        self.counter = counter
+        self.steps = steps
+        self.following = counting.traced(steps.start, counter)
+        self._counting = counting
+
+    def __iter__(self) -> CountedSteps:
+        return self
+
+    def __next__(self) -> Any:
+        self._counting.begin(sys._getframe(1), self)
+        present, stop, step = self.following, self.steps.stop, self.steps.step
+        if present < stop if step > 0 else present > stop:
+            self.following = make(add(present._value, constant(step, present._value.spec)), PythonNumber)
+            return present
+        raise StopIteration
