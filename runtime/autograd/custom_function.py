@@ -13,7 +13,7 @@ from ...tracer.errors import ArgumentError, GradientError, MutationError, ShapeE
 from ...tracer.graph import Node
 from ...tracer.ops.reduction import sum_to_shape
 from ...tracer.spec import CONTINUOUS
-from ..captures.objects import COPIED_FROM
+from ..captures.classes import copied_from
 from ..tape.apply import with_own_memory
 from ..tape.inplace import rebase, require_assignable
 from ..tensors.creation import zeros
@@ -257,13 +257,13 @@ def _in_graph(function: type[Function], inputs: tuple[Any, ...], options: dict[s
             return [_summed(one, given) for one, given in zip(returned, inputs, strict=True)]
 
         return RuledCall(
-            function.__dict__.get(COPIED_FROM, function),
+            copied_from(function),
             function.__name__,
             inputs,
             lambda *given: forward(*given)[0],
             forward,
             backward,
-            lambda: call_of(function.__dict__.get(COPIED_FROM, function)),
+            lambda: call_of(copied_from(function)),
             (*needs, *(one for pair in options.items() for one in pair)),
         )
 

@@ -38,6 +38,7 @@ from ..values.foreign import module_of
 from ..values.modes import is_grad_enabled
 from ..values.plain_arrays import require_plain_array
 from ..values.tensor import Tensor
+from .classes import code_of, is_descriptor, makers, names_in_namespace, special_methods
 from .contents import PLAIN_TYPES, Content, Unreadable
 from .memoised import CACHED
 from .objects import (
@@ -50,8 +51,6 @@ from .objects import (
     is_own_container,
     is_users,
     names_in,
-    names_in_namespace,
-    special_methods,
     wrapped_by,
 )
 from .places import ABSENT, NOTHING, Changed, Drawing, Holder, Key, Number, Place, Reading, Source, StandIn
@@ -123,7 +122,8 @@ class _Explorer:
         self.stored_globals: list[tuple[dict[str, Any], str]] = []
         self.streams: list[tuple[Any, str]] = []
         self._codes: list[CodeType] = []
-        self._guarded_methods: set[tuple[type, str]] = set()
+        self._guarded_members: set[tuple[type, str]] = set()
+        self._passed_classes: set[type] = set()
 
     def root(self, value: Any, label: str) -> Place | None:
         """A root is given, not read: its identity needs no guard."""
@@ -183,7 +183,7 @@ class _Explorer:
         known = self.holders.get(id(value))
         if known is not None:
             reader.guard(f"{variable} is not {known.variable}")
-            return known
+            return self._object(value, known.variable, label)
         if id(value) in self.written:
             return self._written(value, variable, label)
         if type(value) in CONTAINERS or (isinstance(value, tuple) and hasattr(value, "_fields")):
@@ -192,6 +192,8 @@ class _Explorer:
             return self._set(value, variable, label)
         if type(value) is set:
             self._holder("items", value, variable, label)
+        if is_own_container(value) and not is_opaque(type(value).__module__):
+            return self._own_container(value, variable, label)
         if is_opaque_instance(value) or is_own_container(value):
             return self._guard_content(value, variable, label)
         owner = value.__self__ if isinstance(value, MethodType | BuiltinFunctionType) else None
@@ -373,6 +375,7 @@ class _Explorer:
     def _container(self, value: Any, variable: str, label: str) -> Holder:
         reader = self.reader
         holder = self._holder("items", value, variable, label)
+        self._class_of(holder)
         kind = reader.constant(type(value))
         if isinstance(value, dict):
             reader.guard(f"type({variable}) is not {kind} or [*{variable}] != {reader.constant([*value])}")
@@ -392,6 +395,17 @@ class _Explorer:
             if isinstance(value, dict) and key not in value:
                 index = repr(key) if isinstance(key, int | str) else reader.constant(key)
                 self._child(holder, key, ABSENT, variable, f"[{index}]", f"{label}[{key!r}]")
+        return holder
+
+    def _own_container(self, value: Any, variable: str, label: str) -> Holder:
+        """An object of the user's that is a list or the like: its content, and what its methods reach."""
+        self._guard_content(value, variable, label)
+        holder = self._holder("own container", value, variable, label)
+        kind: Any = type(value)
+        for name in sorted(self.names | special_methods(kind)):
+            if code_of(inspect.getattr_static(kind, name, None)):
+                self._guard_member(kind, name)
+        self._class_of(holder)
         return holder
 
     def _written(self, value: Any, variable: str, label: str) -> Holder:
@@ -433,7 +447,7 @@ class _Explorer:
     def _object(self, value: Any, variable: str, label: str) -> Holder | None:
         """What is neither an array nor a plain value nor a container."""
         known = self.holders.get(id(value))
-        if known is not None or self.reader.size > LIMIT:
+        if (known is not None and known.kind != "class") or self.reader.size > LIMIT:
             return known
         if isinstance(value, FunctionType):
             return self._function(value, variable, label)
@@ -458,11 +472,13 @@ class _Explorer:
             holder = self._holder(kind, value, variable, label)
             self._child(holder, "__wrapped__", wrapped, variable, ".__wrapped__", label)
             return holder
-        if isinstance(value, ModuleType) or (isinstance(value, type) and not is_opaque(value.__module__)):
-            holder = self._holder("namespace", value, variable, label)
-            for name in sorted(self.names & names_in_namespace(value)):
+        if isinstance(value, ModuleType):
+            holder = self._holder("module", value, variable, label)
+            for name in sorted(self.names & vars(value).keys()):
                 self._child(holder, name, getattr(value, name), variable, f".{name}", f"{label}.{name}")
             return holder
+        if isinstance(value, type) and not is_opaque(value.__module__):
+            return self._class(value, variable, label, is_passed=True)
         if is_instance(value):
             return self._instance(value, variable, label)
         owner = getattr(value, "__self__", None)  # of a method that was written in C
@@ -484,6 +500,8 @@ class _Explorer:
             return holder
         names = names_of(function.__code__)
         self.attribute_names |= names.attributes
+        if "type" in names.loaded:
+            self.attribute_names.add("__class__")
         self.reads_all |= names.reads_all
         self.may_miss |= names.may_miss
         self.asks_identity |= names.asks_identity or not all(
@@ -507,14 +525,15 @@ class _Explorer:
         for name in sorted(self.names - (missing - written) - {"__wrapped__", "differentiated"}):
             value, at = attributes.get(name, ABSENT), (function, name)
             self._child(holder, ("attribute", name), value, variable, f".{name}", f"{label}.{name}", at)
-        self._guard_missing(missing - written, variable)
+        if self.guards_missing:
+            self._guard_missing(missing - written, variable)
         return holder
 
     def _guard_missing(self, names: Set[str], variable: str) -> None:
         """A guard on what an object with a `__dict__` lacks, where code goes on without it."""
-        if self.guards_missing and names:
-            lacks = self.reader.constant(frozenset(names).isdisjoint)
-            self.reader.guard(f"not {lacks}({variable}.__dict__)")
+        if names:
+            lacking = self.reader.constant(frozenset(names))
+            self.reader.guard(f"not {variable}.__dict__.keys().isdisjoint({lacking})")
 
     def _globals(self, holder: Holder, function: FunctionType, variable: str) -> None:
         namespace = function.__globals__
@@ -567,9 +586,10 @@ class _Explorer:
         holder = self._holder("instance", value, variable, label)
         own = attributes_of(value)
         kind: Any = type(value)
-        special, has_class = special_methods(kind), False
+        special, is_passed = special_methods(kind), "__class__" in self.names
         names = self.names | special
         missing: set[str] = set()
+        of_class: set[str] = set()
         for name in sorted(names | own.keys() if self.all_attributes else names):
             if name in own or (id(value), name) in self.changed:
                 found = own[name] if name in own else getattr(value, name, ABSENT)
@@ -578,40 +598,87 @@ class _Explorer:
             static = inspect.getattr_static(kind, name, None)
             if static is None:
                 missing.add(name)
-            has_class = has_class or isinstance(static, classmethod)
-            static = getattr(static, "fget", getattr(static, "__func__", static))
-            if isinstance(static, functools.cached_property):
-                static = static.func
-            if isinstance(static, FunctionType | CACHED):
-                self._guard_method(kind, name, static)
-                method = self._object(static, self.reader.constant(static), f"{label}.{name}")
-                if method is not None and name not in special:
-                    holder.children.append((("method", name), method))
+            elif code_of(static) or is_descriptor(static):
+                is_passed = is_passed or isinstance(static, classmethod)
+                is_hidden = name in special or isinstance(static, property)  # from what an object has
+                if self._guard_member(kind, name) and not is_hidden:
+                    of_class.add(name)
             elif (id(kind), name) in self.changed:  # by the class, which is visited below
                 continue
-            elif static is not None and not hasattr(type(static), "__get__"):
+            elif not hasattr(type(static), "__get__"):
                 self._child(holder, name, static, variable, f".{name}", f"{label}.{name}")
-            elif static is not None and is_instance(static):  # a descriptor
-                self._object(static, self.reader.constant(static), f"{label}.{name}")
-        if has_class:
-            owner = self._object(kind, self.reader.bound(kind, f"type({variable})"), f"type({label})")
-            if owner is not None:
-                holder.children.append((("class", ""), owner))
+        self._class_of(holder, is_passed)
         if self.all_attributes and hasattr(value, "__dict__"):
             self.reader.guard(f"{variable}.__dict__.keys() != {self.reader.constant({*vars(value)})}")
         elif hasattr(value, "__dict__"):
-            self._guard_missing(missing, variable)
+            self._guard_missing(of_class | missing if self.guards_missing else of_class, variable)
         return holder
 
-    def _guard_method(self, kind: type, name: str, function: Any) -> None:
-        """A guard on what a user's class has for a method or a property."""
-        if (kind, name) in self._guarded_methods or not is_users(inspect.unwrap(function)):
-            return
-        self._guarded_methods.add((kind, name))
-        found, expression = getattr(kind, name), f"{self.reader.constant(kind)}.{name}"
+    def _class_of(self, holder: Holder, is_passed: bool = False) -> None:
+        """Go on to the class of an object, which is copied with it; `is_passed` if code may get at it."""
+        kind: Any = type(holder.value)
+        if not is_opaque(kind.__module__):
+            variable = self.reader.bound(kind, f"type({holder.variable})")
+            owner = self._class(kind, variable, f"type({holder.label})", is_passed)
+            if owner is not None:
+                holder.children.append((("class", ""), owner))
+
+    def _class(self, kind: Any, variable: str, label: str, is_passed: bool) -> Holder | None:
+        """A class of the user's: the code in it and its bases, and where code gets at it all else."""
+        holder = self.holders.get(id(kind))
+        if holder is None:
+            if self.reader.size > LIMIT or issubclass(kind, enum.Enum):
+                return None
+            holder = self._holder("class", kind, variable, label)
+            for index, base in enumerate(kind.__bases__):
+                if not is_opaque(base.__module__):
+                    name = self.reader.bound(base, f"{variable}.__bases__[{index}]")
+                    inherited = self._class(base, name, f"{label}'s base {base.__name__}", False)
+                    if inherited is not None:  # a copy of a class is made of copies of its bases
+                        holder.children.append((("base", index), inherited))
+                        inherited.children.append((("derived", kind), holder))
+            self._members(holder, self.names | special_methods(kind))
+        if is_passed and kind not in self._passed_classes:
+            self._passed_classes.add(kind)
+            self._members(holder, makers(kind) - self.names)
+            for name in sorted(self.names & names_in_namespace(kind)):
+                static = inspect.getattr_static(kind, name)
+                if code_of(static) or is_descriptor(static):
+                    self._guard_member(kind, name)
+                else:
+                    found = getattr(kind, name)
+                    self._child(holder, name, found, holder.variable, f".{name}", f"{label}.{name}")
+        return holder
+
+    def _members(self, holder: Holder, names: Set[str]) -> None:
+        """The code of a class itself that runs where these attributes are read."""
+        kind: Any = holder.value
+        for name in sorted(names & vars(kind).keys()):
+            static = vars(kind)[name]
+            is_object = is_descriptor(static) and is_instance(static)
+            for part, code in [("", static)] if is_object else code_of(static):
+                self._guard_member(kind, name)
+                child = self._object(code, self.reader.constant(code), f"{holder.label}.{name}")
+                if child is not None:
+                    holder.children.append((("code", name, part), child))
+
+    def _guard_member(self, kind: type, name: str) -> bool:
+        """A guard on what a class of the user's has for a method or the like; whether there is one."""
+        static = inspect.getattr_static(kind, name)
+        if not all(is_users(inspect.unwrap(code)) for _, code in code_of(static)):
+            return False
+        if (kind, name) in self._guarded_members:
+            return True
+        self._guarded_members.add((kind, name))
+        if is_descriptor(static):  # reading it would run it
+            owner = next(base for base in kind.__mro__ if name in vars(base))
+            found, expression = static, f"{self.reader.constant(owner)}.__dict__.get({name!r})"
+        else:
+            found, expression = getattr(kind, name), f"{self.reader.constant(kind)}.{name}"
         if isinstance(found, MethodType):
             found, expression = found.__func__, f"{expression}.__func__"
         self.reader.guard(f"{expression} is not {self.reader.constant(found)}")
+        return True
 
 
 def _items(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 from ..values.tensor import Tensor
@@ -30,6 +31,9 @@ class Memoised:
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         is_plain = not any(isinstance(one, Tensor) for one in (*arguments, *options.values()))
         return (self._known if is_plain else self.function)(*arguments, **options)
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else MethodType(self, instance)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)

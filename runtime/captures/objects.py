@@ -21,15 +21,6 @@ WITHOUT_NUMBERS = {
 }  # fmt: skip
 """Packages whose objects are told apart by identity alone: nothing is computed with what they hold."""
 CONTAINERS = (list, tuple, dict, OrderedDict, defaultdict, Counter, deque)
-NOT_READ_BY = frozenset({
-    "__init__", "__new__", "__post_init__", "__repr__", "__str__", "__format__", "__hash__", "__del__",
-    "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__init_subclass__",
-    "__class_getitem__", "__set_name__", "__setattr__", "__delattr__", "__sizeof__", "__dir__",
-    "__subclasshook__", "__copy__", "__deepcopy__", "__getattribute__",
-})  # fmt: skip
-"""Special methods that a computation does not call."""
-NAMELESS = "<string>"
-"""The file of methods that `dataclass` makes."""
 
 
 @functools.cache
@@ -51,10 +42,6 @@ def is_users(function: FunctionType) -> bool:
 
 def has_dict(value: Any) -> bool:
     return hasattr(type(value), "__dictoffset__") and type(value).__dictoffset__ != 0
-
-
-COPIED_FROM = "_copied_from"
-"""Where the copy of a class that a trace makes says which class it copies."""
 
 
 class HasParts:
@@ -97,30 +84,9 @@ def is_opaque_instance(value: Any) -> bool:
     return getattr(value, "__self__", None) is None and wrapped_by(value) is None
 
 
-def names_in_namespace(value: Any) -> set[str]:
-    """What a module has, or a class with those of the user's that it is made from."""
-    if isinstance(value, ModuleType):
-        return set(vars(value))
-    bases = [base for base in value.__mro__ if not is_opaque(base.__module__)]
-    return {name for base in bases for name in vars(base)}
-
-
 def names_in(code: CodeType) -> set[str]:
     """All names of variables and attributes in a code object."""
     return {*code.co_names, *code.co_freevars, *code.co_varnames}
-
-
-@functools.lru_cache(maxsize=1024)
-def special_methods(kind: Any) -> frozenset[str]:
-    """The special methods of a class of the user's that operators and built-in functions may call."""
-    return frozenset(
-        name
-        for base in kind.__mro__
-        if not is_opaque(base.__module__)
-        for name, value in vars(base).items()
-        if name.startswith("__") and name.endswith("__") and name not in NOT_READ_BY
-        if isinstance(value, FunctionType) and value.__code__.co_filename != NAMELESS
-    )
 
 
 def attributes_of(value: Any) -> dict[str, Any]:

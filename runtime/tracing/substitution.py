@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CellType, FunctionType, MethodType, ModuleType
@@ -22,9 +22,10 @@ from ...tracer.dims import python_type
 from ...tracer.errors import LeakedTraceError, MutationError
 from ...tracer.graph import Node
 from ..bytecode.code_names import names_of
+from ..captures.classes import copy_class, with_code
 from ..captures.containers import Written
 from ..captures.memoised import Memoised
-from ..captures.objects import CONTAINERS, COPIED_FROM, attributes_of, is_opaque
+from ..captures.objects import CONTAINERS, attributes_of, is_opaque
 from ..captures.places import ABSENT, Changed, Drawing, Holder, Key, Number, Place, Reading, Source, StandIn
 from ..captures.state import Counted
 from ..values.tensor import Tensor
@@ -32,6 +33,8 @@ from .asked_types import BUILT_IN
 
 originals: WeakKeyDictionary[FunctionType, FunctionType] = WeakKeyDictionary()
 """Of the copies of functions what they are copies of."""
+OF_CLASS = ("class", "")
+"""The key of an object's class."""
 STATE = (bool, int, float, str, type(None), Counted)
 """What a compiled function may change where it is reached: each call reads it, and writes it anew."""
 
@@ -86,7 +89,7 @@ class Substitution:
         self._originals = [
             (holder.value, _content(holder.value), holder.kind == "items")
             for holder in reading.holders
-            if holder.kind in ("items", "instance", "namespace", "function")
+            if holder.kind in ("items", "instance", "module", "class", "function")
         ]
         """What the user's objects hold, to put it back."""
         self._absent = [(space, name) for space, name in reading.stored_globals if name not in space]
@@ -217,7 +220,7 @@ class Substitution:
         if not place.is_copied():
             return place.value
         if id(place) not in self._copies:
-            getattr(self, f"_copy_{place.kind}")(place)
+            getattr(self, f"_copy_{place.kind.replace(' ', '_')}")(place)
         return self._copies[id(place)]
 
     def _children(self, place: Holder) -> list[tuple[Any, Any]]:
@@ -235,8 +238,8 @@ class Substitution:
 
     def _watch(self, place: Holder, value: Any) -> None:
         """Notice changes to a holder or its copy. Instances may get new attributes: caches do that."""
-        if place.kind in ("items", "instance", "namespace"):
-            kind = place.kind.replace("namespace", "")
+        if place.kind in ("items", "instance", "module", "class"):
+            kind = "" if place.kind in ("module", "class") else place.kind
             self._watched.append(_Watched(place.label, place.value, value, _content(value), kind))
         elif place.kind == "function":
             self._watched.append(_Watched(place.label, place.value, value, _content(value), "instance"))
@@ -314,24 +317,37 @@ class Substitution:
         copied = self._enter(place, Memoised(place.value))
         copied.function = dict(self._children(place)).get("__wrapped__", place.value.__wrapped__)
 
-    def _copy_namespace(self, place: Holder) -> None:
-        if isinstance(place.value, ModuleType):
-            copied: Any = self._enter(place, ModuleType(place.value.__name__))
-            vars(copied).update(vars(place.value))
-        else:
-            attributes = {COPIED_FROM: place.value}
-            copied = self._enter(place, type(place.value)(place.value.__name__, (place.value,), attributes))
+    def _copy_module(self, place: Holder) -> None:
+        copied: Any = self._enter(place, ModuleType(place.value.__name__))
+        vars(copied).update(vars(place.value))
         for name, value in self._children(place):
             setattr(copied, name, value)
+        self._watch(place, copied)
+
+    def _copy_class(self, place: Holder) -> None:
+        bases = [self._rebuild(child) for key, child in place.children if key[0] == "base"]
+        if id(place) in self._copies:  # made on the way
+            return
+        copied = self._enter(place, copy_class(place.value, bases))
+        code: dict[str, dict[str, Any]] = {}
+        for key, child in place.children:
+            if not isinstance(key, tuple):
+                type.__setattr__(copied, key, self._rebuild(child))
+            elif key[0] == "code":
+                code.setdefault(key[1], {})[key[2]] = self._rebuild(child)
+        for name, parts in code.items():
+            type.__setattr__(copied, name, with_code(vars(place.value)[name], name, parts))
         self._watch(place, copied)
 
     def _copy_items(self, place: Holder) -> None:
         original = place.value
         if isinstance(original, tuple):
+            kind: Any = self._class_of(place)
             items = list(original)
             for index, value in self._children(place):
-                items[index] = value
-            self._enter(place, type(original)._make(items) if hasattr(original, "_make") else tuple(items))
+                if index != OF_CLASS:
+                    items[index] = value
+            self._enter(place, kind._make(items) if hasattr(kind, "_make") else tuple(items))
             return
         keys = self._copied_keys(place)
         if isinstance(original, set | frozenset):
@@ -355,40 +371,41 @@ class Substitution:
         found = [(key.value, child) for key, child in place.children if isinstance(key, Key)]
         return {id(key): self._rebuild(child) for key, child in found}
 
+    def _class_of(self, place: Holder) -> Any:
+        classes = (self._rebuild(child) for key, child in place.children if key == OF_CLASS)
+        return next(classes, type(place.value))
+
     def _copy_instance(self, place: Holder) -> None:
         original = place.value
-        classes = (self._rebuild(child) for key, child in place.children if key == ("class", ""))
-        kind = next(classes, type(original))
+        kind = self._class_of(place)
         if id(place) in self._copies:  # made on the way
             return
-        own: Any = kind if is_opaque(kind.__module__) else object
+        own: Any = kind if is_opaque(kind.__module__) else _written_in_c(kind)
         copied = self._enter(place, own.__new__(kind))
         for name, value in _content(original).items():
             object.__setattr__(copied, name, value)
         for key, value in self._children(place):
-            if value is ABSENT:
-                continue
-            if not isinstance(key, tuple):
+            if value is not ABSENT and key != OF_CLASS:
                 object.__setattr__(copied, key, value)
-            elif _is_computed_once(original, key[1], value):
-                continue
-            elif hasattr(copied, "__dict__") and isinstance(value, FunctionType | Memoised):
-                copied.__dict__[key[1]] = _bound(original, key[1], value, copied)
         self._watch(place, copied)
 
+    def _copy_own_container(self, place: Holder) -> None:
+        original, kind = place.value, self._class_of(place)
+        if id(place) in self._copies:
+            return
+        own = _written_in_c(kind)
+        copied = self._enter(place, own.__new__(kind, *([original] if own in (tuple, frozenset) else [])))
+        if own not in (tuple, frozenset):
+            own.__init__(copied, *([original.default_factory] if own is defaultdict else []))
+            fill = next(getattr(own, name) for name in ("extend", "update") if hasattr(own, name))
+            fill(copied, original)
+        for name, value in attributes_of(original).items():
+            object.__setattr__(copied, name, value)
 
-def _is_computed_once(original: Any, name: str, function: Any) -> bool:
-    """Whether a function is that of a `cached_property`, and reaches nothing that a trace replaces."""
-    static = getattr(type(original), name, None)
-    return isinstance(static, functools.cached_property) and static.func is function
 
-
-def _bound(original: Any, name: str, function: Any, instance: Any) -> Any:
-    """The copied function as the class would give it out: a method, a classmethod's, or the function."""
-    static = next(vars(base)[name] for base in type(original).__mro__ if name in vars(base))
-    if isinstance(static, staticmethod):
-        return function
-    return MethodType(function, type(instance) if isinstance(static, classmethod) else instance)
+def _written_in_c(kind: type) -> Any:
+    """The class with which Python makes objects of a user's class: `object`, or that of a container."""
+    return next(base for base in kind.__mro__ if not base.__flags__ & (1 << 9))  # Py_TPFLAGS_HEAPTYPE
 
 
 def _content(value: Any) -> dict[Any, Any]:

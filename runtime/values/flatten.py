@@ -20,6 +20,7 @@ import numpy as np
 
 from ...tracer.dims import plain, python_type
 from ...tracer.errors import OutputError
+from ..captures.classes import copied_from
 from .foreign import how_to_return
 from .tensor import Tensor
 
@@ -171,6 +172,7 @@ class Results:
                 for key, item in value.items()
             ]
             return self._mapping(value, kind, f"{{{', '.join(items)}}}")
+        kind = copied_from(kind)
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             items = [self._take_apart(item, (*path, name)) for name, item in zip(value._fields, value)]
             return f"{self._constant(kind)}({', '.join(items)})"

@@ -15,6 +15,7 @@ import operator
 import os
 import threading
 import types
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -283,6 +284,136 @@ def a_cached_property() -> Case:
         del model.factor
 
     return lambda x: x * model.factor, change
+
+
+@case
+def a_method_that_an_object_gets() -> Case:
+    class Model:
+        def scaled(self, x: Any) -> Any:
+            return x
+
+    model = Model()
+    return lambda x: model.scaled(x), lambda: setattr(model, "scaled", lambda x: 4 * x)
+
+
+@case
+def another_descriptor_in_a_class() -> Case:
+    class Option:
+        def __get__(self, instance: Any, owner: Any) -> float:
+            return 1.0
+
+    class Options:
+        factor: Any = Option()
+
+    options = Options()
+    return lambda x: x * options.factor, lambda: setattr(Options, "factor", 4.0)
+
+
+class Weighted:
+    """A class whose every kind of member reads an array or a number of the module."""
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self.scale = scale * FACTOR["of all"]
+
+    @property
+    def weights(self) -> Any:
+        return WEIGHTS * 2
+
+    def __neg__(self) -> Any:
+        return WEIGHTS * 3
+
+    @staticmethod
+    def shifted(x: Any) -> Any:
+        return x + WEIGHTS * 2
+
+    @classmethod
+    def made(cls, scale: float) -> "Weighted":
+        return cls(scale)
+
+    def applied(self, x: Any) -> Any:
+        return x * WEIGHTS * self.scale
+
+    @functools.cached_property
+    def table(self) -> Any:
+        table = np.zeros(3)
+        table[:2] = WEIGHTS[1:]
+        return table
+
+
+class Derived(Weighted):
+    def applied(self, x: Any) -> Any:
+        return super().applied(x) + FACTOR["of all"]
+
+
+class Rows(list):  # type: ignore[type-arg]
+    def total(self) -> Any:
+        return sum(self) * WEIGHTS * 2
+
+
+class Named(typing.NamedTuple):
+    scale: float
+
+    def applied(self, x: Any) -> Any:
+        return x * (WEIGHTS + self.scale)
+
+
+WEIGHTS, FACTOR = np.ones(3), {"of all": 1.0}
+DERIVED, ROWS, NAMED = Derived(), Rows([1.0, 2.0]), Named(2.0)
+OF_CLASSES: dict[str, Callable[[Any], Any]] = {
+    "property": lambda x: x * DERIVED.weights,
+    "operator": lambda x: x * (-DERIVED),
+    "static": lambda x: DERIVED.shifted(x) + Derived.shifted(x),
+    "class method": lambda x: Derived.made(2.0).applied(x),
+    "super": lambda x: DERIVED.applied(x),
+    "made": lambda x: Derived(2.0).applied(x) * Weighted(3.0).scale,
+    "cached": lambda x: x * Derived().table,
+    "list": lambda x: x * ROWS.total() + Rows([3.0]).total(),
+    "named tuple": lambda x: NAMED.applied(x) + NAMED._replace(scale=1.0).applied(x),
+    "asked": lambda x: (
+        x * WEIGHTS * (isinstance(DERIVED, Weighted) + 2 * (type(DERIVED) is Derived))
+        + DERIVED.applied(x) * (type(Derived()) is Derived) * issubclass(Derived, Weighted)
+    ),
+    "key": lambda x: DERIVED.applied(x) * {Derived: 2.0, Weighted: 3.0}[type(DERIVED)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_CLASSES)
+def test_what_members_of_classes_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    function = OF_CLASSES[name]
+    compiled, differentiated = pb.compile(function), pb.value_and_grad(lambda x: function(x).sum())
+    monkeypatch.setitem(globals(), "WEIGHTS", np.ones(3))
+    monkeypatch.setitem(FACTOR, "of all", 1.0)
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(X), function(X))
+        np.testing.assert_allclose(compiled(X), function(X))
+        if name != "cached":  # a method that makes an array, which is for compiled functions
+            np.testing.assert_allclose(differentiated(X)[0], function(X).sum())
+        WEIGHTS[1] = 5.0
+    FACTOR["of all"] = 3.0
+    np.testing.assert_allclose(compiled(X), function(X))
+    monkeypatch.setitem(globals(), "WEIGHTS", X)
+    np.testing.assert_allclose(compiled(X), function(X))
+
+
+def test_copies_of_classes_stay_in_the_trace() -> None:
+    made: list[type] = []
+
+    class Registered:
+        def __init_subclass__(cls) -> None:
+            made.append(cls)
+
+    class Option(Registered):
+        def applied(self, x: Any) -> Any:
+            return x * WEIGHTS
+
+    option = Option()
+    np.testing.assert_allclose(pb.compile(lambda x: option.applied(x) * len(made))(X), X)
+    assert made == [Option]
+
+
+def test_a_named_tuple_with_methods_is_returned_as_such() -> None:
+    found = pb.compile(lambda x: Named(NAMED.applied(x).sum()))(X)
+    assert type(found) is Named
 
 
 @case
