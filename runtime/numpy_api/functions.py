@@ -25,7 +25,7 @@ from ..functions.einsum import einsum, multi_dot
 from ..tape.apply import apply, copied_in_order
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
-from ..values.value_kinds import as_array
+from ..values.value_kinds import PythonNumber, as_array
 from .protocols import FUNCTIONS, converted, fresh
 from .values import averaged, axes_of, axis_of, each_once, known, promoted, require_choice
 
@@ -403,6 +403,7 @@ def _clip(
 ) -> Tensor:
     low, high = a_min if min is None else min, a_max if max is None else max
     x = tensor_of(a) if dtype is None else as_dtype(tensor_of(a), np.dtype(dtype))
+    low, high = _bound_of(x, low, is_upper=False), _bound_of(x, high, is_upper=True)
     if low is None and high is None:
         return x
     given = [one for one in (low, high) if one is not None]
@@ -411,6 +412,16 @@ def _clip(
         operands = [*converted(np.maximum, (operands[0], given[1]))[0], operands[1]]
         return PUBLIC["clamp"](operands[0], operands[2], operands[1])
     return PUBLIC["clamp"](operands[0], **{"min" if high is None else "max": operands[1]})
+
+
+def _bound_of(x: Tensor, bound: Any, is_upper: bool) -> Any:
+    """A bound; None of a Python integer past the ends of the array's integers, which bounds nothing."""
+    dtype = array_dtype(x)
+    if type(bound) is int and dtype.kind in "iu" and type(x) is not PythonNumber:
+        ends = np.iinfo(dtype)
+        if bound >= ends.max if is_upper else bound <= ends.min:
+            return None
+    return bound
 
 
 @implements(np.round, np.around)

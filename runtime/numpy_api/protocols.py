@@ -34,13 +34,13 @@ from ..functions.conventions import reduced_directly
 from ..functions.joining import stack_directly
 from ..functions.linalg import solved_directly
 from ..functions.reduction import mean_directly
-from ..tape.apply import apart_from, apply, standing_for, wrap
+from ..tape.apply import apart_from, apply, of_kind, standing_for, wrap
 from ..tape.direct import direct
 from ..tensors.conversion import tensor_of
 from ..values.foreign import PandasObject
 from ..values.modes import is_recording
 from ..values.tensor import Tensor, TorchTensor
-from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind, settled, tensors_among
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, settled, tensors_among
 from .values import calls_from_scipy, floats, without_tensors
 
 # --- ufuncs -------------------------------------------------------------------------------------------
@@ -151,9 +151,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
         unknown(f"{public_name(ufunc)}.{method}")
     if out is not None:
         return written(result, out[0], ufunc.__name__)
-    result = settled(result, without_lists(inputs))
-    is_weak = type(result) is PythonNumber and all(result is not one for one in inputs)
-    return as_kind(result, NumpyScalar) if is_weak else result
+    return _of_numpy(ufunc, settled(result, without_lists(inputs)))
 
 
 def fresh(result: Any, given: Iterable[Any]) -> Any:
@@ -364,15 +362,25 @@ def array_function(
     if short is not None and is_short and keywords.keys() <= AXIS_OPTIONS:
         result = short(*arguments, **keywords)
         if result is not NotImplemented:
-            return result
+            return result if type(result) is NumpyTensor else _of_numpy(function, result)
     implementation = FUNCTIONS.get(function)
     if implementation is None:
         unknown(public_name(function))
     out = keywords.get("out")
     if out is None:
-        return settled(implementation(*arguments, **keywords), (*arguments, *keywords.values()))
+        result = settled(implementation(*arguments, **keywords), (*arguments, *keywords.values()))
+        return _of_numpy(function, result)
     keywords = {name: value for name, value in keywords.items() if name != "out"}
     return written(implementation(*arguments, **keywords), out, function.__name__)
+
+
+def _of_numpy(function: Any, result: Any) -> Any:
+    """What a function of NumPy's gives, which is no number of Python's but where it asks for an attribute."""
+    if type(result) is PythonNumber:
+        return result if function in (np.real, np.imag) else of_kind(result, NumpyScalar)
+    if type(result) in (list, tuple):
+        return type(result)(_of_numpy(function, one) for one in result)
+    return result
 
 
 Tensor.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]

@@ -127,6 +127,10 @@ def test_an_integer_exponent_is_an_integer() -> None:
 def test_what_numpy_makes_of_a_number_is_not_weak() -> None:
     check(lambda x, a: x * np.exp(a) + np.maximum(a, 1), [(X32, 0.5), (X32, 2.0)])
     check(lambda x, a: x * math.exp(a), [(X32, 0.5)])
+    check(lambda x, a: x * np.clip(a, 0, 1), [(X32, 0.5), (X32, 2)])
+    check(lambda x, a: x * np.sum(a) + np.mean(a), [(X32, 0.5), (X32, 2)])
+    check(lambda x, a: x * np.real(a), [(X32, 0.5), (X32, 2)])
+    check(lambda x, a: [x * np.conj(a), x * np.divmod(a, 2)[1]], [(X32, 0.5)])
     check(lambda x, a: (pb.tensor(a) * 2).numpy(), [(X, 0.5), (X, 2)])
 
 
