@@ -6,6 +6,7 @@ A guess on the safe side: what is found here decides only whether arrays are mad
 from __future__ import annotations
 
 import dis
+import inspect
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,11 +52,19 @@ def instructions_of(code: CodeType) -> list[dis.Instruction]:
     return [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
 
 
+LISTING = frozenset((
+    "list", "tuple", "sorted", "deque", "values", "split", "array_split", "hsplit", "vsplit", "dsplit",
+))  # fmt: skip
+"""Names of what gives a list, a tuple or the like."""
+
+
 @lru_cache(maxsize=MOST_CODES)
 def makes_lists(code: CodeType) -> bool:
     """Whether a code object, or one nested in it, makes a list or a tuple that is not an index."""
     instructions = instructions_of(code)
-    if any(one.opname in ("BUILD_LIST", "LIST_APPEND") for one in instructions):
+    if code.co_flags & inspect.CO_VARARGS or not LISTING.isdisjoint(code.co_names):
+        return True
+    if any(one.opname in ("BUILD_LIST", "LIST_APPEND", "UNPACK_EX") for one in instructions):
         return True
     for one, following in itertools.pairwise(instructions):
         if one.opname == "BUILD_TUPLE" and following.opname not in (

@@ -557,6 +557,26 @@ def test_lists_of_numbers_are_arrays() -> None:
     check(given_lists, random(3))
 
 
+@pytest.mark.parametrize(
+    "total",
+    [
+        lambda *numbers: np.sum(numbers),
+        lambda a, *others: np.dot(others, others) * a,
+        lambda a, b, c: np.prod(sorted({1: a, 2: b, 3: c}.values())) + np.mean(list(map(abs, (a, c)))),
+    ],
+)
+def test_lists_that_python_makes_are_arrays(total: Any) -> None:
+    check(lambda x: total(*x), random(3))
+
+
+def test_what_is_unpacked_is_a_list() -> None:
+    def ends(x: np.ndarray) -> Any:
+        first, *between = x
+        return first * np.linalg.norm(between)
+
+    check(ends, random(3))
+
+
 def joined_by_index(x: np.ndarray) -> Any:
     table = np.c_[x, x**2]
     return (np.r_[0.0, x, table[0]] ** 2).sum() + np.r_["0,2", x, x].std() + np.r_[1.0, 2.0].sum()
