@@ -78,12 +78,21 @@ def code_of(static: Any) -> list[tuple[str, Any]]:
         parts: Sequence[str] = ("__func__",)
     elif isinstance(static, property):
         parts = "fget", "fset", "fdel"
-    elif isinstance(static, functools.cached_property):
+    elif isinstance(static, functools.cached_property | functools.partialmethod):
         parts = ("func",)
+    elif isinstance(static, functools.singledispatchmethod):
+        parts = ("dispatcher",)
     else:
         return []
     found = [(part, getattr(static, part)) for part in parts]
     return [(part, code) for part, code in found if isinstance(code, FunctionType | CACHED)]
+
+
+def is_made_anew(static: Any) -> bool:
+    """Whether reading it from the class gives another object each time."""
+    return is_descriptor(static) or isinstance(
+        static, functools.partialmethod | functools.singledispatchmethod
+    )
 
 
 def is_descriptor(static: Any) -> bool:
@@ -91,8 +100,22 @@ def is_descriptor(static: Any) -> bool:
     return hasattr(type(static), "__get__") and not is_opaque(type(static).__module__)
 
 
+def _is_copy(kind: type) -> bool:
+    return COPIED_FROM in vars(kind)
+
+
 class CopiedClass(type):
-    """The class of copies."""
+    """The class of copies. They equal nothing else: `typing` keeps what it made of a class by that."""
+
+    def mro(cls) -> list[type]:
+        """As that of the class, of copies; what they copy comes last, where no `super()` leads to."""
+        original = copied_from(cls)
+        if original is cls:
+            return super().mro()
+        known = {copied_from(one): one for base in cls.__bases__ for one in base.__mro__ if _is_copy(one)}
+        inherited = [known.get(one, one) for one in original.__mro__[1:]]
+        originals = (one for one in original.__mro__ if one in known)
+        return [cls, cls.__bases__[0], *inherited, original, *originals]
 
     def __instancecheck__(cls, instance: Any) -> bool:
         original = copied_from(cls)
@@ -101,12 +124,6 @@ class CopiedClass(type):
     def __subclasscheck__(cls, subclass: type) -> bool:
         original = copied_from(cls)
         return type.__subclasscheck__(cls, subclass) if original is cls else issubclass(subclass, original)
-
-    def __eq__(cls, other: object) -> bool:
-        return isinstance(other, type) and copied_from(cls) is copied_from(other)
-
-    def __hash__(cls) -> int:
-        return hash(id(copied_from(cls)))
 
 
 def copy_class(kind: Any, bases: Sequence[type]) -> Any:
@@ -160,4 +177,10 @@ def with_code(static: Any, name: str, parts: Mapping[str, Any]) -> Any:
         computed = functools.cached_property(parts["func"])
         computed.__set_name__(object, name)
         return computed
+    if isinstance(static, functools.partialmethod):
+        return functools.partialmethod(parts["func"], *static.args, **static.keywords)
+    if isinstance(static, functools.singledispatchmethod):
+        chosen: Any = functools.singledispatchmethod(static.func)
+        chosen.dispatcher = parts["dispatcher"]
+        return chosen
     return parts[""]

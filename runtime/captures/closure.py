@@ -38,9 +38,9 @@ from ..values.foreign import module_of
 from ..values.modes import is_grad_enabled
 from ..values.plain_arrays import require_plain_array
 from ..values.tensor import Tensor
-from .classes import code_of, is_descriptor, makers, names_in_namespace, special_methods
+from .classes import code_of, is_descriptor, is_made_anew, makers, names_in_namespace, special_methods
 from .contents import PLAIN_TYPES, Content, Unreadable
-from .memoised import CACHED
+from .memoised import CACHED, is_dispatcher
 from .objects import (
     CONTAINERS,
     HasParts,
@@ -449,6 +449,8 @@ class _Explorer:
         known = self.holders.get(id(value))
         if (known is not None and known.kind != "class") or self.reader.size > LIMIT:
             return known
+        if is_dispatcher(value):
+            return self._dispatcher(value, variable, label)
         if isinstance(value, FunctionType):
             return self._function(value, variable, label)
         if isinstance(value, MethodType):
@@ -527,6 +529,17 @@ class _Explorer:
             self._child(holder, ("attribute", name), value, variable, f".{name}", f"{label}.{name}", at)
         if self.guards_missing:
             self._guard_missing(missing - written, variable)
+        return holder
+
+    def _dispatcher(self, value: Any, variable: str, label: str) -> Holder:
+        """A function of `singledispatch`: those that it chooses from, by class."""
+        holder, known = self._holder("dispatcher", value, variable, label), dict(value.registry)
+        self.reader.guard(f"{variable}.registry != {self.reader.constant(known)}")
+        self.reader.is_shareable = False
+        for kind, code in known.items():
+            child = self._object(code, self.reader.constant(code), label)
+            if child is not None:
+                holder.children.append((("registered", kind), child))
         return holder
 
     def _guard_missing(self, names: Set[str], variable: str) -> None:
@@ -670,7 +683,7 @@ class _Explorer:
         if (kind, name) in self._guarded_members:
             return True
         self._guarded_members.add((kind, name))
-        if is_descriptor(static):  # reading it would run it
+        if is_made_anew(static):
             owner = next(base for base in kind.__mro__ if name in vars(base))
             found, expression = static, f"{self.reader.constant(owner)}.__dict__.get({name!r})"
         else:

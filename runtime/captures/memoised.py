@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 from ..values.tensor import Tensor
 
 CACHED: Any = type(functools.cache(lambda: None))
 """The class of functions with a cache."""
+
+
+_DISPATCHING = functools.singledispatch(lambda one: None).__code__  # type: ignore[attr-defined]
+
+
+def is_dispatcher(value: Any) -> bool:
+    """Whether it is a function of `functools.singledispatch`."""
+    return isinstance(value, FunctionType) and value.__code__ is _DISPATCHING
 
 
 class Memoised:

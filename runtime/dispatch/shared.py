@@ -23,7 +23,7 @@ from ..captures.objects import is_instance, wrapped_by
 from ..captures.places import Reading, Source
 from ..tensors.sampling import default_generator
 from ..tracing.signature import Call
-from ..tracing.tracing import Traced, explored_leaves
+from ..tracing.tracing import Traced, explored_leaves, roots_of
 from .paths import Paths
 from .prefixes import Prefix
 from .siblings import Path, Sibling, Siblings
@@ -129,7 +129,7 @@ def kind_of(value: Any) -> Any:
 
 
 def _roots(function: TracedFunction, call: Call) -> list[Any]:
-    return [function.function, *(call.leaves[index] for index in explored_leaves(call))]
+    return [root for root, _ in roots_of(function.function, call, "")]
 
 
 # --- readings -----------------------------------------------------------------------------------------

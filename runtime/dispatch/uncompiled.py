@@ -12,7 +12,7 @@ from ..captures.places import Reading
 from ..tape.apply import standing_for
 from ..tracing.signature import Call
 from ..tracing.substitution import Substitution
-from ..tracing.tracing import explore_call
+from ..tracing.tracing import explore_call, substituted_arguments
 from ..values.flatten import Results
 from ..values.refusals import explaining_errors
 from ..values.tensor import Tensor
@@ -25,7 +25,7 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
 
     As in a trace the function gets a Tensor in the place of each array, also of those that it reaches.
     """
-    reading, statics = explore_call(function, call, name)
+    reading = explore_call(function, call, name)
     given = [leaf for leaf, flag in zip(call.leaves, call.is_array) if flag]
     values = [*given, *(source.value for source in reading.sources)]
     tensors = [standing_for(one) for one in values]
@@ -36,9 +36,7 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
     substitution = Substitution(reading, of_sources.__getitem__, name)
     waiting = iter(tensors)
     leaves = [next(waiting) if flag else leaf for leaf, flag in zip(call.leaves, call.is_array)]
-    for position, index in enumerate(statics, 1):
-        leaves[index] = substitution.root(position, leaves[index])
-    args, kwargs = call.rebuild(leaves)
+    args, kwargs = substituted_arguments(call, leaves, substitution)
     try:
         with explaining_errors():
             value = substitution.root(0, function)(*args, **kwargs)

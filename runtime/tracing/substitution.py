@@ -317,6 +317,14 @@ class Substitution:
         copied = self._enter(place, Memoised(place.value))
         copied.function = dict(self._children(place)).get("__wrapped__", place.value.__wrapped__)
 
+    def _copy_dispatcher(self, place: Holder) -> None:
+        known = dict(place.value.registry)
+        copied: Any = self._enter(place, functools.singledispatch(known[object]))
+        for (_, kind), code in self._children(place):
+            copied.register(kind, code)
+        for kind in known.keys() - {kind for (_, kind), _ in place.children}:
+            copied.register(kind, known[kind])
+
     def _copy_module(self, place: Holder) -> None:
         copied: Any = self._enter(place, ModuleType(place.value.__name__))
         vars(copied).update(vars(place.value))

@@ -23,11 +23,12 @@ from ...tracer.verify import checked
 from ..autograd import autograd
 from ..captures.closure import explore
 from ..captures.identities import Pattern, held_by, pattern_of, require_alike, shared
+from ..captures.objects import is_opaque
 from ..captures.places import NOTHING, Changed, Reading, Source
 from ..captures.randomness import RANDOM, Streams, refuse_moved
 from ..captures.state import Updates
 from ..values.differentiated import differentiating, is_differentiated
-from ..values.flatten import Results, is_container
+from ..values.flatten import Results, is_container, structured_parts, with_classes
 from ..values.modes import is_recording
 from ..values.nodes import have_own_backward, next_sequence, targets_behind
 from ..values.plain_arrays import require_plain_array
@@ -178,12 +179,39 @@ def trace_call(
 
 def explore_call(
     function: Callable[..., Any], call: Call, name: str, changed: Changed = NOTHING
-) -> tuple[Reading, list[int]]:
-    """What a call reaches: the first root is the function, the others are the static leaves at positions."""
+) -> Reading:
+    """What a call reaches."""
+    return explore(roots_of(function, call, name), changed)
+
+
+def roots_of(function: Callable[..., Any], call: Call, name: str) -> list[tuple[Any, str]]:
+    """The function, the static leaves, and the classes of arguments that are dataclasses and the like."""
     statics = explored_leaves(call)
     names = call.leaf_names() if statics else []
-    roots = [(function, name), *((call.leaves[index], names[index]) for index in statics)]
-    return explore(roots, changed), statics
+    classes = [(kind, kind.__qualname__) for kind in classes_of(call)]
+    return [(function, name), *((call.leaves[index], names[index]) for index in statics), *classes]
+
+
+def classes_of(call: Call) -> list[type]:
+    """The classes of the user's that arguments which are taken apart have."""
+    if all(structure is None for structure in call.structures):
+        return []
+    kinds = dict.fromkeys(type(one) for one in structured_parts(call.rebuild(call.leaves)))
+    return [kind for kind in kinds if not is_opaque(kind.__module__)]
+
+
+def substituted_arguments(
+    call: Call, leaves: list[Any], substitution: Substitution
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with other leaves, and with what stands for objects and for classes among the roots."""
+    roots = explored_leaves(call)
+    for position, index in enumerate(roots, 1):
+        leaves[index] = substitution.root(position, leaves[index])
+    args, kwargs = call.rebuild(leaves)
+    classes = enumerate(classes_of(call), 1 + len(roots))
+    found = {kind: substitution.root(position, kind) for position, kind in classes}
+    changed = {kind: one for kind, one in found.items() if one is not kind}
+    return with_classes((args, kwargs), changed) if changed else (args, kwargs)
 
 
 def explored_leaves(call: Call) -> list[int]:
@@ -222,7 +250,7 @@ class _Run:
         self.call = call
         self.name = name
         self.leaves = call.described()
-        self.reading, self.statics = explore_call(function, call, name, changed)
+        self.reading = explore_call(function, call, name, changed)
         self.substitution = Substitution(self.reading, self._replacement, name, draws=True)
         self.source_nodes: dict[Source, Node] = {}
         self.source_tensors: dict[Source, Tensor] = {}
@@ -478,9 +506,7 @@ class _Run:
         function = substitution.root(0, self.function)
         waiting = iter(arguments)
         leaves = [next(waiting) if one.is_array else leaf for leaf, one in zip(self.call.leaves, self.leaves)]
-        for position, index in enumerate(self.statics, 1):
-            leaves[index] = substitution.root(position, leaves[index])
-        args, kwargs = self.call.rebuild(leaves)
+        args, kwargs = substituted_arguments(self.call, leaves, substitution)
         before = _contents((args, kwargs))
         self.trace.lost_numbers.root = sys._getframe().f_code
         self.trace.standpoint = self.standpoints.now

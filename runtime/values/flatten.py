@@ -11,7 +11,7 @@ import copy
 import dataclasses
 import os
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -54,6 +54,40 @@ def _register(kind: Any) -> None:
         return restore_dataclass(kind, names, tuple(children))
 
     optree.register_pytree_node(kind, take_apart, restore, namespace=NAMESPACE)
+
+
+def structured_parts(value: Any) -> Iterator[Any]:
+    """The dataclasses and namedtuples in nested containers."""
+    kind: Any = type(value)
+    inner: Iterable[Any] = ()
+    if _is_structured(kind):
+        yield value
+        inner = value if issubclass(kind, tuple) else _fields_of(value)
+    elif kind in CONTAINERS:
+        inner = value.values() if isinstance(value, dict) else value
+    for one in inner:
+        yield from structured_parts(one)
+
+
+def with_classes(value: Any, classes: Mapping[type, Any]) -> Any:
+    """Nested containers, which are written into, with other classes of dataclasses and namedtuples."""
+    kind: Any = type(value)
+    if _is_structured(kind) and not issubclass(kind, tuple):
+        names = tuple(field.name for field in dataclasses.fields(kind))
+        inner = [with_classes(one, classes) for one in _fields_of(value)]
+        return restore_dataclass(classes.get(kind, kind), names, inner)
+    if kind is tuple or _is_structured(kind):
+        items = (with_classes(one, classes) for one in value)
+        return tuple(items) if kind is tuple else classes.get(kind, kind)._make(items)
+    if kind in CONTAINERS:
+        for key, one in [*(value.items() if isinstance(value, dict) else enumerate(value))]:
+            value[key] = with_classes(one, classes)
+    return value
+
+
+def _fields_of(value: Any) -> list[Any]:
+    """What the fields of a dataclass hold."""
+    return [getattr(value, field.name) for field in dataclasses.fields(value)]
 
 
 def restore_dataclass(kind: type, names: Sequence[str], values: Sequence[Any]) -> Any:

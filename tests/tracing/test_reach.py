@@ -330,8 +330,8 @@ class Weighted:
     def made(cls, scale: float) -> "Weighted":
         return cls(scale)
 
-    def applied(self, x: Any) -> Any:
-        return x * WEIGHTS * self.scale
+    def applied(self, x: Any, factor: float = 1.0) -> Any:
+        return x * WEIGHTS * self.scale * factor
 
     @functools.cached_property
     def table(self) -> Any:
@@ -340,14 +340,40 @@ class Weighted:
         return table
 
 
+    @functools.singledispatchmethod
+    def chosen(self, x: Any) -> Any:
+        return x * WEIGHTS
+
+    halved = functools.partialmethod(applied, factor=0.5)
+
+
+@functools.singledispatch
+def chosen(x: Any) -> Any:
+    return x * WEIGHTS
+
+
+@chosen.register(list)
+def _(x: Any) -> Any:
+    return len(x) * WEIGHTS * FACTOR["of all"]
+
+
 class Derived(Weighted):
-    def applied(self, x: Any) -> Any:
+    def applied(self, x: Any, factor: float = 1.0) -> Any:
         return super().applied(x) + FACTOR["of all"]
 
 
 class Rows(list):  # type: ignore[type-arg]
     def total(self) -> Any:
         return sum(self) * WEIGHTS * 2
+
+
+class Table(dict):  # type: ignore[type-arg]
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self["made"] = self.get("made", 0.0) + 1.0
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(key) * WEIGHTS * 2
 
 
 class Named(typing.NamedTuple):
@@ -357,8 +383,16 @@ class Named(typing.NamedTuple):
         return x * (WEIGHTS + self.scale)
 
 
+class Generic(typing.Generic[typing.TypeVar("Kind")]):  # type: ignore[misc]
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+    def applied(self) -> Any:
+        return self.scale * WEIGHTS
+
+
 WEIGHTS, FACTOR = np.ones(3), {"of all": 1.0}
-DERIVED, ROWS, NAMED = Derived(), Rows([1.0, 2.0]), Named(2.0)
+DERIVED, ROWS, NAMED, TABLE = Derived(), Rows([1.0, 2.0]), Named(2.0), Table(a=3.0)
 OF_CLASSES: dict[str, Callable[[Any], Any]] = {
     "property": lambda x: x * DERIVED.weights,
     "operator": lambda x: x * (-DERIVED),
@@ -367,7 +401,10 @@ OF_CLASSES: dict[str, Callable[[Any], Any]] = {
     "super": lambda x: DERIVED.applied(x),
     "made": lambda x: Derived(2.0).applied(x) * Weighted(3.0).scale,
     "cached": lambda x: x * Derived().table,
+    "dispatched": lambda x: chosen(x) * chosen([1.0]) * DERIVED.chosen(x),
+    "partial": lambda x: DERIVED.halved(x),
     "list": lambda x: x * ROWS.total() + Rows([3.0]).total(),
+    "table": lambda x: x * TABLE["a"] + Table(b=2.0)["b"] + Table(b=2.0)["made"],
     "named tuple": lambda x: NAMED.applied(x) + NAMED._replace(scale=1.0).applied(x),
     "asked": lambda x: (
         x * WEIGHTS * (isinstance(DERIVED, Weighted) + 2 * (type(DERIVED) is Derived))
@@ -393,6 +430,43 @@ def test_what_members_of_classes_read(name: str, monkeypatch: pytest.MonkeyPatch
     np.testing.assert_allclose(compiled(X), function(X))
     monkeypatch.setitem(globals(), "WEIGHTS", X)
     np.testing.assert_allclose(compiled(X), function(X))
+
+
+@dataclasses.dataclass(frozen=True)
+class Scaled:
+    scale: Any
+
+    def applied(self, x: Any) -> Any:
+        return x * self.scale * WEIGHTS
+
+    def __add__(self, other: Any) -> Any:
+        return Scaled(self.scale + other.scale * WEIGHTS)
+
+
+@pytest.mark.parametrize("make", [Scaled, Named, lambda scale: {"all": [Scaled(scale)]}])
+def test_methods_of_arguments(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def function(one: Any, x: Any) -> Any:
+        one = one["all"][0] if isinstance(one, dict) else one
+        return one.applied(x) * isinstance(one, (Scaled, Named))
+
+    compiled = pb.compile(function)
+    monkeypatch.setitem(globals(), "WEIGHTS", np.ones(3))
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(make(2.0), X), function(make(2.0), X))
+        np.testing.assert_allclose(compiled(make(X), X), function(make(X), X))
+        WEIGHTS[1] = 5.0
+    monkeypatch.setitem(globals(), "WEIGHTS", X)
+    np.testing.assert_allclose(compiled(make(2.0), X), function(make(2.0), X))
+    total = pb.compile(lambda one: one + one)(Scaled(X))
+    assert type(total) is Scaled
+    np.testing.assert_allclose(total.scale, X + X * X)
+
+
+def test_a_class_with_a_parameter_is_made_anew_in_each_trace() -> None:
+    one = types.SimpleNamespace(scale=2.0)
+    compiled = pb.compile(lambda x: (x * one.scale * WEIGHTS).sum() + Generic[int](3.0).applied()[0])
+    for one.scale in (2.0, 1.0):
+        assert compiled(X) == pytest.approx((X * one.scale * WEIGHTS).sum() + 3.0)
 
 
 def test_copies_of_classes_stay_in_the_trace() -> None:
