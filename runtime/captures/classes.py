@@ -7,6 +7,7 @@ its bases, of whatever in it is code, and the class itself for a last base. What
 
 from __future__ import annotations
 
+import enum
 import functools
 from collections.abc import Mapping, Sequence
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
@@ -130,7 +131,7 @@ def copy_class(kind: Any, bases: Sequence[type]) -> Any:
     """A copy with these copies of its bases. Nobody is told: neither a metaclass nor `__init_subclass__`.
 
     Raises:
-        TraceError: Python can't derive from the class.
+        TraceError: Python can't derive from the class, or it is an enumeration.
     """
 
     class Quiet:
@@ -139,6 +140,11 @@ def copy_class(kind: Any, bases: Sequence[type]) -> Any:
         def __init_subclass__(cls) -> None:
             pass
 
+    if issubclass(kind, enum.Enum):
+        raise TraceError(
+            f"methods of the enumeration {kind.__qualname__} read arrays, or make them, and its members have "
+            "no copies that a trace could run. Write functions of a member, or pass the arrays as arguments."
+        )
     names = {name: getattr(kind, name) for name in ("__module__", "__qualname__")}
     try:
         meta = _metaclass([*map(type, bases), CopiedClass, type(kind)])

@@ -179,7 +179,7 @@ class _Explorer:
             return self._array(value, variable, label)
         if isinstance(value, (*PLAIN_TYPES, np.generic, enum.Enum, np.dtype, DType)):
             self._guard_equal(value, variable)
-            return None
+            return self._member(value, variable, label) if isinstance(value, enum.Enum) else None
         known = self.holders.get(id(value))
         if known is not None:
             reader.guard(f"{variable} is not {known.variable}")
@@ -395,6 +395,14 @@ class _Explorer:
             if isinstance(value, dict) and key not in value:
                 index = repr(key) if isinstance(key, int | str) else reader.constant(key)
                 self._child(holder, key, ABSENT, variable, f"[{index}]", f"{label}[{key!r}]")
+        return holder
+
+    def _member(self, value: Any, variable: str, label: str) -> Holder:
+        """A member of an enumeration, whose methods may reach arrays."""
+        holder = self.holders.get(id(value))
+        if holder is None:
+            holder = self._holder("member", value, variable, label)
+            self._class_of(holder)
         return holder
 
     def _own_container(self, value: Any, variable: str, label: str) -> Holder:
@@ -640,7 +648,7 @@ class _Explorer:
         """A class of the user's: the code in it and its bases, and where code gets at it all else."""
         holder = self.holders.get(id(kind))
         if holder is None:
-            if self.reader.size > LIMIT or issubclass(kind, enum.Enum):
+            if self.reader.size > LIMIT:
                 return None
             holder = self._holder("class", kind, variable, label)
             for index, base in enumerate(kind.__bases__):

@@ -397,6 +397,9 @@ class Substitution:
                 object.__setattr__(copied, key, value)
         self._watch(place, copied)
 
+    def _copy_member(self, place: Holder) -> None:
+        self._class_of(place)
+
     def _copy_own_container(self, place: Holder) -> None:
         original, kind = place.value, self._class_of(place)
         if id(place) in self._copies:

@@ -469,6 +469,24 @@ def test_a_class_with_a_parameter_is_made_anew_in_each_trace() -> None:
         assert compiled(X) == pytest.approx((X * one.scale * WEIGHTS).sum() + 3.0)
 
 
+class Activation(enum.Enum):
+    LINEAR = 1
+    SHIFTED = 2
+
+    def applied(self, x: Any) -> Any:
+        return x * self.value
+
+    def weighted(self, x: Any) -> Any:
+        return x * WEIGHTS
+
+
+def test_methods_of_enumerations() -> None:
+    compiled = pb.compile(lambda x: Activation.SHIFTED.applied(x) + len(Activation))
+    np.testing.assert_allclose(compiled(X), 2 * X + 2)
+    with pytest.raises(TraceError, match="enumeration Activation read arrays"):
+        pb.compile(lambda x: Activation.LINEAR.weighted(x))(X)
+
+
 def test_copies_of_classes_stay_in_the_trace() -> None:
     made: list[type] = []
 
