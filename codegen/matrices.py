@@ -155,8 +155,14 @@ def eliminate_rows(out: np.ndarray, exchanged: np.ndarray) -> None:
     for start in range(0, count, BLOCK):
         stop = min(start + BLOCK, count)
         bottom = rows
-        while bottom > stop and are_zeros(out[bottom - 1 : bottom, start:stop]):
-            bottom -= 1
+        goes_on = bottom > stop
+        while goes_on:
+            total = 0.0
+            for j in range(start, stop):
+                total += abs(out[bottom - 1, j])
+            if total == 0.0:
+                bottom -= 1
+            goes_on = total == 0.0 and bottom > stop
         for k in range(start, stop):
             place = k
             largest = abs(out[k, k])
@@ -174,8 +180,16 @@ def eliminate_rows(out: np.ndarray, exchanged: np.ndarray) -> None:
                     for j in range(k + 1, stop):
                         out[i, j] -= factor * out[k, j]
         edge = columns
-        while edge > stop and are_zeros(out[start:stop, max(edge - BLOCK, stop) : edge]):
-            edge = max(edge - BLOCK, stop)
+        goes_on = edge > stop
+        while goes_on:
+            before = max(edge - BLOCK, stop)
+            total = 0.0
+            for i in range(start, stop):
+                for j in range(before, edge):
+                    total += abs(out[i, j])
+            if total == 0.0:
+                edge = before
+            goes_on = total == 0.0 and edge > stop
         if stop < edge:
             for i in range(start + 1, stop):
                 for k in range(start, i):
@@ -187,15 +201,6 @@ def eliminate_rows(out: np.ndarray, exchanged: np.ndarray) -> None:
                     -1.0, out[stop:bottom, start:stop], out[start:stop, stop:edge], 1.0,
                     out[stop:bottom, stop:edge],
                 )  # fmt: skip
-
-
-def are_zeros(a: np.ndarray) -> bool:
-    """Whether all elements are 0."""
-    total = 0.0
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            total += abs(a[i, j])
-    return total == 0.0
 
 
 def exchange(out: np.ndarray, one: int, other: int | int64) -> None:
@@ -253,47 +258,50 @@ def estimate_inverse_norm(eliminated: np.ndarray, out: np.ndarray) -> None:
     >>> estimate_inverse_norm(eliminated, columns)
     """
     size = out.shape[0]
-    right = out[:, :1]
-    found = out[:, 1:2]
+    has_inverse = True
+    for i in range(size):
+        has_inverse = has_inverse and eliminated[i, i] != 0.0
     estimate = inf
-    if is_regular(eliminated):
+    if has_inverse:
         estimate = 0.0
         place = 0
         steps = 0
         goes_on = True
         for i in range(size):
-            right[i, 0] = 1.0 / size
+            out[i, 0] = 1.0 / size
             out[i, 2] = 0.0
         while goes_on and steps < MOST_PROBED:
-            solve_eliminated(eliminated, right, found)
+            solve_eliminated(eliminated, out[:, :1], out[:, 1:2])
             total = 0.0
             turns = False
             for i in range(size):
-                sign = 1.0 if found[i, 0] >= 0.0 else -1.0
-                total += abs(found[i, 0])
+                sign = 1.0 if out[i, 1] >= 0.0 else -1.0
+                total += abs(out[i, 1])
                 turns = turns or sign != out[i, 2]
                 out[i, 2] = sign
-                right[i, 0] = sign
+                out[i, 0] = sign
             goes_on = turns and not total <= estimate
             estimate = estimate if total <= estimate else total
             steps += 1
             if goes_on:
-                solve_eliminated_transposed(eliminated, right, found)
+                solve_eliminated_transposed(eliminated, out[:, :1], out[:, 1:2])
                 largest = -1.0
                 before = place if steps > 1 else -1
                 for i in range(size):
-                    right[i, 0] = 0.0
-                    if abs(found[i, 0]) > largest:
-                        largest = abs(found[i, 0])
+                    out[i, 0] = 0.0
+                    if abs(out[i, 1]) > largest:
+                        largest = abs(out[i, 1])
                         place = i
                 goes_on = place != before
-                right[place, 0] = 1.0
+                out[place, 0] = 1.0
+        sign = 1.0
         for i in range(size):
-            right[i, 0] = (1.0 - 2.0 * (i % 2)) * (1.0 + i / max(size - 1, 1))
-        solve_eliminated(eliminated, right, found)
+            out[i, 0] = sign * (1.0 + i / max(size - 1, 1))
+            sign = -sign
+        solve_eliminated(eliminated, out[:, :1], out[:, 1:2])
         total = 0.0
         for i in range(size):
-            total += abs(found[i, 0])
+            total += abs(out[i, 1])
         total = 2.0 * total / (3.0 * size)
         estimate = estimate if total <= estimate else total
     out[size - 1, 2] = estimate
