@@ -205,6 +205,8 @@ def is_simple(index: Any) -> bool:
 
 def is_basic(index: Any) -> bool:
     """Whether it is made of integers, slices, None and Ellipsis alone, with plain integers in slices."""
+    if type(index) is int:
+        return True
     if type(index) is not tuple:
         index = (index,)
     if not ITEMS.issuperset(map(type, index)):
@@ -239,7 +241,7 @@ def read_part(x: Tensor, index: Index) -> Tensor | None:
     if type(value) is not ndarray or not value.ndim:
         return None
     try:
-        shown = value[index]
+        shown = value[index, ...] if type(index) is int and kind is not NumpyTensor else value[index]
         is_element = type(shown) is not ndarray and kind is NumpyTensor
         if is_element:
             shown = np.asarray(shown)
