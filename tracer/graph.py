@@ -288,8 +288,12 @@ class Graph:
         """All nodes that the outputs need, operands first, in the order in which they were made."""
         return tuple(toposort(self.outputs))
 
-    def with_outputs(self, outputs: Iterable[Node]) -> Graph:
-        return Graph(self.name, self.inputs, tuple(outputs), self.origin)
+    def with_outputs(self, outputs: Iterable[Node], nodes: Iterable[Node] | None = None) -> Graph:
+        """The graph of other outputs; `nodes` are all that these need, in their order, if that is known."""
+        graph = Graph(self.name, self.inputs, tuple(outputs), self.origin)
+        if nodes is not None:
+            vars(graph)["nodes"] = tuple(nodes)
+        return graph
 
     def __repr__(self) -> str:
         """One operator a line, as it prints."""
@@ -306,9 +310,7 @@ class Graph:
         return svg(self)
 
 
-def toposort(
-    outputs: Iterable[Node], since: int = 0, known: AbstractSet[Node] = frozenset()
-) -> list[Node]:
+def toposort(outputs: Iterable[Node], since: int = 0, known: AbstractSet[Node] = frozenset()) -> list[Node]:
     """Every node that the outputs need, in the order of creation, which puts operands before results.
 
     Args:
@@ -397,34 +399,43 @@ def relabel(graph: Graph, labels: Labels) -> Graph:
 def relabelled(outputs: Sequence[Node], labels: Labels) -> tuple[Node, ...]:
     """The same values with other names and places for some of the nodes that they are made of."""
     since = min(map(serial_of, (*labels.names, *labels.origins)), default=0)
-    return _relabelled(toposort(outputs, since) if labels else (), outputs, labels)
-
-
-def _relabelled(nodes: Iterable[Node], outputs: Sequence[Node], labels: Labels) -> tuple[Node, ...]:
-    new: dict[Node, Node] = {}
-    for node in nodes:
-        operands = tuple([new.get(operand, operand) for operand in node.operands])
-        if operands != node.operands or node in labels:
-            new[node] = new_node(
-                node.operator,
-                operands,
-                node.attributes,
-                node.spec,
-                labels.origins.get(node, node.origin),
-                labels.names.get(node, node.name),
-                node.serial,
-            )
+    new = _relabelled(toposort(outputs, since) if labels else (), labels)
     return tuple(new.get(output, output) for output in outputs)
 
 
-def name_results(outputs: Sequence[Node]) -> tuple[Node, ...]:
+def _relabelled(nodes: Iterable[Node], labels: Labels) -> dict[Node, Node]:
+    """The new nodes of those that have other names and places, or are made of such."""
+    new: dict[Node, Node] = {}
+    names, origins, newest = labels.names, labels.origins, new.get
+    for node in nodes:
+        operands = node.operands
+        made = tuple([newest(operand, operand) for operand in operands])
+        if made != operands or node in names or node in origins:
+            new[node] = new_node(
+                node.operator,
+                made,
+                node.attributes,
+                node.spec,
+                origins.get(node, node.origin),
+                names.get(node, node.name),
+                node.serial,
+            )
+    return new
+
+
+def name_results(graph: Graph) -> Graph:
     """The same values, where one call made several nodes: the variable that it is assigned to names the last.
 
     While they are made, all have that name.
     """
-    nodes = toposort(outputs)
-    steps = [operand for node in nodes for operand in node.operands if is_step_towards(node, operand)]
-    return _relabelled(nodes if steps else (), outputs, Labels(dict.fromkeys(steps, "")))
+    named = [node for node in graph.nodes if node.origin.target]
+    steps = [operand for node in named for operand in node.operands if is_step_towards(node, operand)]
+    if not steps:
+        return graph
+    newest = _relabelled(graph.nodes, Labels(dict.fromkeys(steps, ""))).get
+    return graph.with_outputs(
+        [newest(output, output) for output in graph.outputs], [newest(node, node) for node in graph.nodes]
+    )
 
 
 def is_step_towards(node: Node, operand: Node) -> bool:

@@ -7,6 +7,7 @@ rolled graph. The next derivative finds an ordinary graph.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from pullback.tracer.graph import (
@@ -18,6 +19,7 @@ from pullback.tracer.graph import (
     make_input,
     next_serial,
     relabelled,
+    serial_of,
     substitute,
     toposort,
 )  # fmt: skip
@@ -55,15 +57,20 @@ class Taken:
         self._calls: dict[int, list[Node]] = {}
         for node in (self._nodes[place] for place in places):
             self._calls.setdefault(node.attributes["call"], []).append(node)
-        self._place = {node: place for place, node in enumerate(self._nodes)}
-        self._last_use = {operand: place for node, place in self._place.items() for operand in node.operands}
+        before, behind = self._nodes[: places[0]], self._nodes[places[0] :]
+        places_behind = enumerate(behind, len(before))
+        self._last_use = {operand: place for place, node in places_behind for operand in node.operands}
+        """Of what is read from the first derivative on, where last."""
         self._last_use |= dict.fromkeys(graph.outputs, len(self._nodes))
-        before = self._nodes[: places[0]]  # which stay as they are
-        self._new = dict(zip(before, before))
+        self._new: dict[Node, Node] = {}
+        """What has become of the nodes; those that are not in it stay as they are."""
         self.order = Order(before)
-        for node in self._nodes[len(before) :]:
+        for node in behind:
             self._visit(node)
-        self.outputs = tuple(self._new[output] for output in graph.outputs)
+        self.outputs = self._newest(graph.outputs)
+
+    def _newest(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        return tuple([self._new.get(node, node) for node in nodes])
 
     def _visit(self, node: Node) -> None:
         """Make a node anew, behind all made before."""
@@ -71,27 +78,21 @@ class Taken:
         if node.operator in DERIVATIVES:
             if node not in self._new:
                 self._take(self._calls[node.attributes["call"]])
-        elif not node.operands:
-            self._new[node] = node
-        else:
-            self._new[node] = made_anew(node, tuple([self._new[operand] for operand in node.operands]))
+        elif node.operands:
+            self._new[node] = made_anew(node, self._newest(node.operands))
 
     def _take(self, call: Sequence[Node]) -> None:
         """Make the derivatives of one call, the loops between their variables and results rolled."""
         variables = {one for node in call for one in variables_of(node)}
-        places = range(min(self._place[one] for one in variables), self._place[call[0]])
-        read = [
-            node
-            for node in (self._nodes[place] for place in places)
-            if node.operands and node not in variables and self._last_use[node] >= places.stop
-        ]
-        operator, operands = (
-            call[0].operator,
-            [tuple([self._new[one] for one in node.operands]) for node in call],
-        )
-        values = [self._new[node] for node in read]
+        first, stop = min(map(serial_of, variables)), call[0].serial
+        place = bisect_left(self._nodes, stop, key=serial_of)
+        found = (node for node, last in self._last_use.items() if last >= place)
+        used = (one for one in found if one.operands and first <= one.serial < stop and one not in variables)
+        read = sorted(used, key=serial_of)
+        operator, operands = call[0].operator, [self._newest(node.operands) for node in call]
+        values = self._newest(read)
         given = dict.fromkeys(one for every in operands for one in every if not one.is_constant)
-        since = min(self._new[one].serial for one in variables)
+        since = min(map(serial_of, self._newest([*variables])))
         part, stand_ins = _part(self._name, values, list(given.keys() - set(values)), since)
         rolled = roll(part)
         forward = run_passes(rolled.graph, take_diagonals)
@@ -100,8 +101,8 @@ class Taken:
             return
         self.notes += rolled.notes
         inside = stand_ins | dict(zip(values, forward.outputs))
-        found = expanded(operator, [tuple([inside.get(one, one) for one in every]) for every in operands])
-        joint = run_passes(part.with_outputs((*forward.outputs, *found)), share_loops)
+        derived = expanded(operator, [tuple([inside.get(one, one) for one in every]) for every in operands])
+        joint = run_passes(part.with_outputs((*forward.outputs, *derived)), share_loops)
         outside = {stand_in: node for node, stand_in in stand_ins.items()}
         self._new.update(zip((*read, *call), substitute(joint.outputs, outside)))
 
@@ -113,18 +114,19 @@ def _part(
 
     Every other node is new, as the steps of a loop must follow each other.
     """
-    inside = toposort(values, since)
-    older = [one for node in inside for one in node.operands if one.serial < since]
+    inside = toposort(values, since, frozenset(given))
+    older = dict.fromkeys([one for node in inside for one in node.operands if one.serial < since])
     stand_ins = {
         node: make_input(node.spec, node.name, node.origin)
-        for node in (*given, *(one for one in older if one.operands))
+        for node in dict.fromkeys((*given, *(one for one in older if one.operands)))
     }
     inputs = [one for one in (*inside, *older) if one.is_input and one not in stand_ins]
     new = dict(stand_ins)
+    newest = new.get
     for node in inside:
         if node.operands and node not in new:
-            new[node] = made_anew(node, tuple([new.get(operand, operand) for operand in node.operands]))
-    outputs = tuple([new.get(one, one) for one in values])
+            new[node] = made_anew(node, tuple([newest(operand, operand) for operand in node.operands]))
+    outputs = tuple([newest(one, one) for one in values])
     return Graph(name, tuple(dict.fromkeys((*stand_ins.values(), *inputs))), outputs), stand_ins
 
 

@@ -113,7 +113,17 @@ def weight(node: Node) -> int:
 
 def _tokens(sequence: Sequence[Node], token: Callable[[Node], Any]) -> np.ndarray:
     numbers: dict[Any, int] = {}
-    return np.array([numbers.setdefault(token(node), len(numbers)) for node in sequence], np.int64)
+    known: dict[tuple[int, int, int], int] = {}  # of operators without attributes, on one spec as an object
+    found = []
+    for node in sequence:
+        key = id(node.operator), id(node.spec), len(node.operands)
+        number = None if node.attributes else known.get(key)
+        if number is None:
+            number = numbers.setdefault(token(node), len(numbers))
+            if not node.attributes:
+                known[key] = number
+        found.append(number)
+    return np.array(found, np.int64)
 
 
 def _token(node: Node) -> Any:
@@ -187,7 +197,5 @@ def _periods(tokens: np.ndarray, fewest_steps: Callable[[int], int]) -> list[int
         distances = (later - earlier)[runs[later] == runs[earlier]]
         for distance, times in zip(*np.unique(distances, return_counts=True)):
             found[int(distance)] = found.get(int(distance), 0) + int(times)
-    enough = [
-        period for period, times in found.items() if times >= (fewest_steps(period) - 2) * period - RUN
-    ]
+    enough = [period for period, times in found.items() if times >= (fewest_steps(period) - 2) * period - RUN]
     return sorted(enough)[:MOST_PERIODS]

@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 from pullback.tracer.graph import Graph, Node, new_node
 from pullback.tracer.loop import has_loops
@@ -55,7 +56,8 @@ def roll(graph: Graph) -> Rolled:
     refused: dict[str, None] = {}
     given = graph
     for _ in range(MOST_ROUNDS):
-        if sum(map(weight, graph.nodes)) < FEWEST_NODES_SAVED:
+        nodes = graph.nodes
+        if len(nodes) < FEWEST_NODES_SAVED and sum(map(weight, nodes)) < FEWEST_NODES_SAVED:
             break
         done = _roll_once(graph, notes, refused) or _roll_once(graph, notes, refused, ragged=True)
         if done is None:
@@ -73,7 +75,7 @@ def _roll_once(
     sequence = [node for node in graph.nodes if not node.is_input and not node.is_constant]
     place = {node: index for index, node in enumerate(sequence)}
     chosen: list[StepsOfLoop] = []
-    last_use = _last_uses(graph, sequence)
+    last_use = cache(partial(_last_uses, graph, sequence))
     for stretch in find_stretches(sequence, _fewest_steps, FEWEST_NODES_SAVED, ragged):
         if any(stretch.start < one.stop and one.start < stretch.stop for one in chosen):
             continue
@@ -128,12 +130,14 @@ def _last_uses(graph: Graph, sequence: Sequence[Node]) -> dict[Node, int]:
     return found | dict.fromkeys(graph.outputs, len(sequence))
 
 
-def _require_kept_inside(loop: StepsOfLoop, sequence: Sequence[Node], last_use: dict[Node, int]) -> None:
+def _require_kept_inside(
+    loop: StepsOfLoop, sequence: Sequence[Node], last_use: Callable[[], dict[Node, int]]
+) -> None:
     """Raise CannotRoll for values whose shapes differ between steps, and that are read after the loop."""
     for offset, extents in loop.ragged.items():
         column = sequence[loop.start + offset : loop.stop : loop.stretch.period]
         keeps_shape = column[0].spec == column[-1].spec
-        if extents and not keeps_shape and any(last_use.get(node, -1) >= loop.stop for node in column):
+        if extents and not keeps_shape and any(last_use().get(node, -1) >= loop.stop for node in column):
             raise CannotRoll(f"{column[0].operator.name} changes its shape, and is read after the loop")
 
 

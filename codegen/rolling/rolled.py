@@ -60,15 +60,14 @@ class RolledGraph:
 
     def _used_outside(self) -> set[Node]:
         """The values of loops that something outside of their loop reads."""
-        owner: dict[int, int] = {}
+        owner: list[int | None] = [None] * (len(self.sequence) + 1)  # at the end that of all else
         for number, loop in enumerate(self.loops):
-            for index in range(loop.start, loop.stop):
-                owner[index] = number
-        used = {output for output in self.old.outputs if self.place.get(output, -1) in owner}
-        for index, node in enumerate(self.sequence):
-            mine = owner.get(index)
+            owner[loop.start : loop.stop] = [number] * (loop.stop - loop.start)
+        place = self.place.get
+        used = {output for output in self.old.outputs if owner[place(output, -1)] is not None}
+        for mine, node in zip(owner, self.sequence):
             for operand in node.operands:
-                theirs = owner.get(self.place.get(operand, -1))
+                theirs = owner[place(operand, -1)]
                 if theirs is not None and theirs != mine:
                     used.add(operand)
         return used

@@ -316,7 +316,12 @@ def _name(node: Node) -> str:
 def _operand(nodes: Sequence[Node], offset: int, stretch: Stretch, place: dict[Node, int]) -> Operand:
     """What one operand is, given the nodes that it is in all steps."""
     first = nodes[0]
-    if all(node is first for node in nodes) and place.get(first, -1) < stretch.start:
+    start, period = stretch.start, stretch.period
+    places = [place.get(node, -1) for node in nodes]
+    begin = places[0]
+    if begin >= start and places == [*range(begin, begin + len(nodes) * period, period)]:
+        return Local(begin - start)
+    if all(node is first for node in nodes) and begin < start:
         return Fixed(first)
     if all(node.is_constant for node in nodes):
         if any(node.spec != first.spec for node in nodes):
@@ -326,8 +331,6 @@ def _operand(nodes: Sequence[Node], offset: int, stretch: Stretch, place: dict[N
         if not can_stack(nodes):
             raise CannotRoll("a number in it does not advance by a constant")
         return Row(tuple(nodes))
-    start, period = stretch.start, stretch.period
-    places = [place.get(node, -1) for node in nodes]
     if all(found < start for found in places):
         if _are_equal(nodes):
             return Fixed(first)

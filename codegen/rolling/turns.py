@@ -478,7 +478,7 @@ def _closed(
         read.update(dict.fromkeys(operand for operand in node.operands if operand in computed))
     others = [node for node in read if node not in inputs and not node.is_constant]
     places = {node: make_input(node.spec, node.name, node.origin) for node in others}
-    graph = Graph(name, (*inputs, *places.values()), name_results(substitute(outputs, places)), origin)
+    graph = name_results(Graph(name, (*inputs, *places.values()), substitute(outputs, places), origin))
     return checked(roll(graph).graph, "roll turns"), others
 
 

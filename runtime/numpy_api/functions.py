@@ -247,7 +247,7 @@ implements(np.fliplr, shares=True)(lambda m: _flip(m, 1))
 
 @implements(np.roll)
 def _roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
-    if any(isinstance(one, float) for one in np.ravel(shift).tolist()):
+    if type(shift) is not int and any(isinstance(one, float) for one in np.ravel(shift).tolist()):
         fail(ArgumentError, f"numpy.roll: shift must be integers, found {shift}.")
     if isinstance(axis, Sequence) and isinstance(shift, INTEGERS):
         shift = (shift,) * len(axis)

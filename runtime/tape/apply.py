@@ -32,7 +32,7 @@ from ..values.nodes import (
 from ..values.plain_arrays import require_plain_array
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, TorchTensor, View, make
-from ..values.value_kinds import Auxiliary, as_kind, kind_of_result, kind_of_value
+from ..values.value_kinds import Auxiliary, NumpyTensor, as_kind, kind_of_result, kind_of_value
 from .local import is_local, local, node_of
 
 ndarray = np.ndarray
@@ -99,7 +99,7 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
             result = np.asarray(result)
     else:
         result = _extend_graph(trace or current_trace(), operator, operands, values, attributes)
-    if kind is not TorchTensor:
+    if kind is not TorchTensor and not (kind is NumpyTensor and result.shape):
         kind = kind_of_result(kind, result.shape, operator.movement.is_view)
     tensor = local(result, kind) if is_known else make(result, kind)
     sort = result.dtype.kind
@@ -187,7 +187,7 @@ def _extend_graph(
         if type(value) is ndarray:
             values[position] = node_of(value) if is_local(operands[position]) else trace.capture(value)
     node = make_node(operator, lift(operator, tuple(values)), attributes)
-    return cut_off(node) if trace.differentiable else node
+    return cut_off(node) if trace.differentiable and not is_recording() else node
 
 
 def cut_off(node: Node) -> Node:

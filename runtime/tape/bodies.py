@@ -100,7 +100,7 @@ def trace_body(
     if any(node not in outer for node in edges):
         raise GraphError(f"{name}: a value that the tape has read is not in the graph of the body")
     places = {node: make_input(node.spec, node.name, node.origin) for node in outer}
-    graph = Graph(name, (), name_results(substitute(outputs, places)))
+    graph = name_results(Graph(name, (), substitute(outputs, places)))
     taken = Taken(Split(graph, joins=True).graph)
     trace.notes += taken.notes
     return TracedBody(

@@ -396,10 +396,12 @@ class _Run:
         from ...codegen.rewriting.split_complex import Split
 
         outputs, guards = self._with_turns_rolled(outputs, pulled)
-        values = name_results((*outputs, *pulled.gradients.values(), *(guard.node for guard in guards)))
+        values = (*outputs, *pulled.gradients.values(), *(guard.node for guard in guards))
+        graph = name_results(Graph(self.name, (), values))
         if not pulled.gradients:
-            values = self.trace.stack_drawn(self.trace.share_captured(values))
-        split = Split(Graph(self.name, (), values))
+            shared = self.trace.stack_drawn(self.trace.share_captured(graph.outputs))
+            graph = graph if shared == graph.outputs else graph.with_outputs(shared)
+        split = Split(graph)
         taken = Taken(split.graph)
         self.trace.notes += taken.notes
         found = iter(taken.outputs)

@@ -22,6 +22,7 @@ from pullback.tracer.graph import (
     node_names,
     rebuild,
     relabel,
+    toposort,
     with_operands,
 )
 from pullback.tracer.loop import make_loop
@@ -251,8 +252,10 @@ def test_a_variable_names_the_last_value_of_a_call() -> None:
     x = given("x")
     step = tanh(x)
     result = new_node(e.exp, (step,), {}, VECTOR, LINE, "h")
-    (named,) = name_results([result])
+    graph = name_results(Graph("f", (x,), (result,)))
+    (named,) = graph.outputs
     assert (named.name, named.operands[0].name) == ("h", "") and step.name == "h"
+    assert "nodes" in vars(graph) and [*graph.nodes] == toposort(graph.outputs)  # they need no search
 
 
 def test_names_in_a_text_are_distinct() -> None:
