@@ -287,7 +287,8 @@ def _enter(item: Any, basic: Basic, shape: tuple[int, ...]) -> None:
 
 
 def _checked(index: int, extent: int, dim: int) -> int:
-    if not -extent <= index < extent:
+    size = int(extent)  # to compare with, which needs no formula
+    if not -size <= index < size:
         fail(DimensionError, f"index {index} is out of bounds for dimension {dim} with size {extent}")
     return index + extent if index < 0 else index
 
