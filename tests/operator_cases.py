@@ -1015,7 +1015,8 @@ NOT_IN_THE_TABLE = {
         "of complex matrices: tests/graphs/test_split_complex.py",
     ),
     **dict.fromkeys(
-        ("determined_pairs", "det_on_pairs", "sign_of_det_on_pairs", "logabsdet_on_pairs"), DECOMPOSED
+        ("determined_pairs", "det_on_pairs", "sign_of_det_on_pairs", "logabsdet_on_pairs", "pinv_on_pairs"),
+        DECOMPOSED,
     ),
     "matrix_exp": DECOMPOSED,
     "expm_frechet": DECOMPOSED,

@@ -101,6 +101,8 @@ class Standpoint:
     under way, and what those can that have called it. None where nothing can tell."""
     numbers: tuple[tuple[Any, Any], ...] = ()
     """What may be counters: Python's numbers that variables hold, and loops over what may be a `range`."""
+    is_in_loop: bool = False
+    """Whether the function, or one that has called it, may come here again."""
     stays: tuple[bool, bool] = (False, False)
     """Whether, after no and after yes, what Python holds without a name stays until it asks here again."""
 

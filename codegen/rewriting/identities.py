@@ -41,6 +41,16 @@ def _is_negative_zero(node: Node) -> bool:
     return value == 0 and math.copysign(1.0, float(value or 0.0)) < 0
 
 
+@rewrite("logical_and", "logical_or")
+def _decided(node: Node) -> Node | None:
+    """By one operand alone."""
+    decides = node.operator is e.logical_or
+    for one in node.operands:
+        if one.scalar_value is not None and bool(one.scalar_value) == decides:
+            return _same_shape(one, node)
+    return None
+
+
 @rewrite("add")
 def _add(node: Node) -> Node | None:
     a, b = node.operands

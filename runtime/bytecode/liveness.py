@@ -263,6 +263,13 @@ def loop_over(code: CodeType, instruction: int) -> int | None:
 
 
 @lru_cache(maxsize=4096)
+def is_in_loop(code: CodeType, instruction: int) -> bool:
+    """Whether an instruction may run again in one run of its function."""
+    jumps = [(one.argval, offset) for offset, one in _instructions(code).items() if "BACKWARD" in one.opname]
+    return any(first <= instruction <= last for first, last in jumps)
+
+
+@lru_cache(maxsize=4096)
 def loops_around(code: CodeType, instruction: int) -> dict[int, int]:
     """The `for` loops under way at an instruction, with the place of the iterator among unnamed values."""
     found, depth = {}, _depth(code, instruction)
@@ -292,4 +299,4 @@ def _depths(code: CodeType) -> dict[int, int]:
     return found
 
 
-__all__ = ["Branch", "branch_at", "live_variables", "loop_over", "loops_around"]
+__all__ = ["Branch", "branch_at", "is_in_loop", "live_variables", "loop_over", "loops_around"]

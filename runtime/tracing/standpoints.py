@@ -34,7 +34,7 @@ from ...tracer.dims import formula_of
 from ...tracer.graph import Node
 from ...tracer.origin import frames_within, is_own, is_users_file
 from ...tracer.trace import Standpoint, Trace
-from ..bytecode.liveness import branch_at, live_variables
+from ..bytecode.liveness import branch_at, is_in_loop, live_variables
 from ..captures.contents import content_of_cell
 from ..values import asked, dtypes
 from ..values.modes import is_recording
@@ -107,9 +107,11 @@ class Standpoints:
         own, *others = [described.frame(frame, self.counting.held(frame)) for frame in users]
         tensors = tuple(described.tensors)
         numbers = tuple(one for frame in users for one in self.counting.numbers(frame))
+        repeats = any(is_in_loop(frame.f_code, frame.f_lasti) for frame in users)
         if branch is None or not described.is_whole:
-            return Standpoint(code, place, tensors, numbers=numbers)
-        return Standpoint(code, place, tensors, ((self._modes(), own), others), numbers, branch.stays)
+            return Standpoint(code, place, tensors, numbers=numbers, is_in_loop=repeats)
+        held_by = (self._modes(), own), others
+        return Standpoint(code, place, tensors, held_by, numbers, repeats, branch.stays)
 
     def _modes(self) -> Any:
         trace = self.trace

@@ -33,10 +33,10 @@ def _numbers(x: Array, extent: int) -> Array:
 
 def _values_cotangent(g: Array, x: Array) -> Array:
     """Each element's is where the element has come to."""
-    if isinstance(g, np.ndarray) and isinstance(x, np.ndarray):
+    if isinstance(g, np.ndarray) and isinstance(x, np.ndarray) and x.size:
         found = np.empty_like(g, order="C")
         order = _evaluate_positions(x, True).reshape(-1, x.shape[-1])
-        order += np.arange(0, x.size, max(x.shape[-1], 1))[:, None]
+        order += np.arange(0, x.size, x.shape[-1])[:, None]
         found.reshape(-1)[order] = g.reshape(order.shape)
         return found
     shape = tuple(x.shape)
