@@ -10,11 +10,12 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import mpmath as mp
 
-from pullback.runtime.scipy_api.distributions import continuous
+from pullback.runtime.scipy_api.distributions import continuous, formulas
 from pullback.runtime.scipy_api.distributions.declaration import Declaration
 
 Number = Any
@@ -85,11 +86,16 @@ UNUSED = dict.fromkeys((
 
 
 def declarations() -> dict[str, Declaration]:
-    text = re.sub(r"from \.[\w.]* import (\([^)]*\)|.*)", "", inspect.getsource(continuous))
-    names: dict[str, Any] = {**FUNCTIONS, **UNUSED}
-    exec(compile(text, continuous.__file__, "exec", dont_inherit=True), names)
-    found: dict[str, Declaration] = names["CONTINUOUS"]
+    own = _run_again(formulas, {})
+    found: dict[str, Declaration] = _run_again(continuous, {"formulas": SimpleNamespace(**own)})["CONTINUOUS"]
     return found
+
+
+def _run_again(module: ModuleType, given: dict[str, Any]) -> dict[str, Any]:
+    text = re.sub(r"from \.[\w.]* import (\([^)]*\)|.*)", "", inspect.getsource(module))
+    names: dict[str, Any] = {**FUNCTIONS, **UNUSED, **given}
+    exec(compile(text, module.__file__ or "", "exec", dont_inherit=True), names)
+    return names
 
 
 def _cumulative(one: Declaration, z: Number, *shapes: Number) -> Number:

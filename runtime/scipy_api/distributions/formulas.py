@@ -1,0 +1,225 @@
+"""Formulas of continuous distributions: what their declarations (`continuous.py`) say in more than a line."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from ..special_ufuncs import log1p_over, of_beta_ratio
+from .elements import (
+    LOG_2,
+    LOG_2_PI,
+    abs_,
+    betaln,
+    digamma,
+    erfcx,
+    exp,
+    expm1,
+    gammaincc,
+    i0e,
+    lgamma,
+    log,
+    log1p,
+    log_difference,
+    log_ndtr,
+    log_normal_density,
+    log_normal_mass,
+    logaddexp,
+    ndtr,
+    ndtri,
+    sqrt,
+    where,
+    xlogy,
+)  # fmt: skip
+
+EULER = 0.5772156649015329
+
+
+def where_above(shape: Any, least: float, moment: Any) -> Any:
+    """A moment of shapes above a bound; up to there it is infinite."""
+    exists = shape > least
+    return where(exists, moment(where(exists, shape, least + 1.0)), math.inf)
+
+
+def chi_mean(df: Any) -> Any:
+    return math.sqrt(2.0) * exp(lgamma(0.5 * (df + 1.0)) - lgamma(0.5 * df))
+
+
+def beta_entropy(a: Any, b: Any) -> Any:
+    both = (a + b - 2.0) * digamma(a + b)
+    return betaln(a, b) - (a - 1.0) * digamma(a) - (b - 1.0) * digamma(b) + both
+
+
+def student(z: Any, df: Any) -> Any:
+    return -betaln(0.5 * df, 0.5) - 0.5 * log(df) - (df + 1.0) / 2.0 * log1p(z * z / df)
+
+
+def fisher(z: Any, n: Any, m: Any) -> Any:
+    logarithms = 0.5 * m * log(m) + 0.5 * n * log(n) + xlogy(0.5 * n - 1.0, z)
+    return logarithms - 0.5 * (n + m) * log(m + n * z) - betaln(0.5 * n, 0.5 * m)
+
+
+def fisher_cumulative(z: Any, n: Any, m: Any) -> Any:
+    return of_beta_ratio(n * z / m, 0.5 * n, 0.5 * m)
+
+
+def fisher_survival(z: Any, n: Any, m: Any) -> Any:
+    return of_beta_ratio(m / (n * z), 0.5 * m, 0.5 * n)
+
+
+def fisher_quantile(share: Any, n: Any, m: Any) -> Any:
+    return m * share / (n * (1.0 - share))
+
+
+def extreme(z: Any, c: Any) -> Any:
+    """log(1 - c z) / c, which is -z for c = 0."""
+    return -z * log1p_over(-c * z)
+
+
+def pareto(z: Any, c: Any) -> Any:
+    """log(1 + c z) / c, which is z for c = 0."""
+    return z * log1p_over(c * z)
+
+
+def extreme_mean(c: Any) -> Any:
+    """(1 - gamma(1 + c)) / c, and near c = 0 its Taylor series."""
+    is_small = abs_(c) < 1e-3
+    other = where(is_small, 1.0, c)
+    return where(is_small, series(MEAN_SERIES, c), -expm1(lgamma(1.0 + other)) / other)
+
+
+def extreme_variance(c: Any) -> Any:
+    """(gamma(1 + 2 c) - gamma(1 + c)^2) / c^2, and near c = 0 its Taylor series."""
+    is_small = abs_(c) < 1e-3
+    other = where(is_small, 1.0, c)
+    logarithm = lgamma(1.0 + other)
+    apart = exp(2.0 * logarithm) * expm1(lgamma(1.0 + 2.0 * other) - 2.0 * logarithm) / (other * other)
+    return where(is_small, series(VARIANCE_SERIES, c), apart)
+
+
+MEAN_SERIES = (
+    0.57721566490153286,
+    -0.98905599532797256,
+    0.90747907608088629,
+    -0.98172808683440019,
+    0.9819950689031452,
+    -0.99314911462127619,
+)
+VARIANCE_SERIES = (
+    1.6449340668482264,
+    -4.3030772285491516,
+    11.718339177218881,
+    -26.53141916464012,
+    57.676112859609746,
+    -120.6254077476928,
+)
+
+
+def series(coefficients: tuple[float, ...], c: Any) -> Any:
+    return functools.reduce(lambda total, one: total * c + one, reversed(coefficients))
+
+
+def bound(c: Any, holds: Any) -> Any:
+    """1 / c where it holds, else infinity."""
+    return where(holds, 1.0 / where(holds, c, 1.0), math.inf)
+
+
+def inverse_gauss(z: Any, mu: Any) -> Any:
+    return -0.5 * LOG_2_PI - 1.5 * log(z) - 0.5 * z * (1.0 / mu - 1.0 / z) ** 2
+
+
+def inverse_gauss_parts(z: Any, mu: Any) -> tuple[Any, Any]:
+    """The two arguments of normal distribution functions that its own is made of."""
+    root = sqrt(z)
+    return (z / mu - 1.0) / root, (z / mu + 1.0) / root
+
+
+def inverse_gauss_log_cumulative(z: Any, mu: Any) -> Any:
+    below, above = inverse_gauss_parts(z, mu)
+    return logaddexp(log_ndtr(below), 2.0 / mu + log_ndtr(-above))
+
+
+def inverse_gauss_log_survival(z: Any, mu: Any) -> Any:
+    """On the right both terms are products with exp(-below**2 / 2), and their difference is small."""
+    below, above = inverse_gauss_parts(z, mu)
+    is_right = below > 0.0
+    near, far = where(is_right, below, 0.0), where(is_right, above, 1.0)
+    apart = erfcx(math.sqrt(0.5) * near) - erfcx(math.sqrt(0.5) * far)
+    of_left = log_difference(log_ndtr(-where(is_right, -1.0, below)), 2.0 / mu + log_ndtr(-above))
+    return where(is_right, log(0.5 * apart) - 0.5 * near * near, of_left)
+
+
+def of_normal_cut(z: Any, a: Any, b: Any) -> Any:
+    return log_normal_density(z) - log_normal_mass(a, b)
+
+
+def log_part_of_cut(part: tuple[Any, Any], rest: tuple[Any, Any], whole: tuple[Any, Any]) -> Any:
+    """The logarithm of the part's share, by the rest where that is less."""
+    mass, of_part, of_rest = (log_normal_mass(*one) for one in (whole, part, rest))
+    is_less = of_part < of_rest
+    return where(is_less, of_part - mass, log1p(-exp(where(is_less, -1.0, of_rest - mass))))
+
+
+def quantile_of_normal_cut(q: Any, a: Any, b: Any) -> Any:
+    """On whichever side of 0 the lower end is."""
+    is_right = a > 0.0
+    from_left = ndtri(ndtr(where(is_right, 0.0, a)) * (1.0 - q) + ndtr(where(is_right, 0.0, b)) * q)
+    from_right = -ndtri(ndtr(where(is_right, -a, 0.0)) * (1.0 - q) + ndtr(where(is_right, -b, 0.0)) * q)
+    return where(is_right, from_right, from_left)
+
+
+def triangle(z: Any, c: Any) -> Any:
+    left = z < c
+    return LOG_2 + where(left, log(where(left, z / c, 1.0)), log(where(left, 1.0, (1.0 - z) / (1.0 - c))))
+
+
+def triangle_quantile(q: Any, c: Any) -> Any:
+    return where(q < c, sqrt(c * q), 1.0 - sqrt((1.0 - c) * (1.0 - q)))
+
+
+def laplace_cumulative(z: Any) -> Any:
+    is_right = z > 0.0
+    return where(is_right, 1.0 - 0.5 * exp(-where(is_right, z, 0.0)), 0.5 * exp(where(is_right, 0.0, z)))
+
+
+def laplace_log_cumulative(z: Any) -> Any:
+    is_right = z > 0.0
+    return where(is_right, log1p(-0.5 * exp(-where(is_right, z, 0.0))), where(is_right, 0.0, z) - LOG_2)
+
+
+def laplace_quantile(q: Any) -> Any:
+    return where(q > 0.5, -log(2.0 * where(q > 0.5, 1.0 - q, 0.5)), log(2.0 * where(q > 0.5, 0.5, q)))
+
+
+def general_gamma(z: Any, a: Any, c: Any) -> Any:
+    found = log(abs_(c)) + xlogy(c * a - 1.0, z) - z**c - lgamma(a)
+    return where((z > 0.0) | (c > 0.0), found, -math.inf)
+
+
+def general_normal_cumulative(z: Any, beta: Any) -> Any:
+    """Around 0 a line: there the incomplete function has no slope by the power."""
+    is_middle = abs_(z) ** beta < 1e-17
+    power = abs_(where(is_middle, 1.0, z)) ** beta
+    tail = 0.5 * gammaincc(1.0 / beta, power)
+    middle = 0.5 + where(is_middle, z, 0.0) * exp(log(0.5 * beta) - lgamma(1.0 / beta))
+    return where(is_middle, middle, where(z > 0.0, 1.0 - tail, tail))
+
+
+def exponential_tail(z: Any, k: Any) -> Any:
+    """The logarithm of what a normal variable with an exponential one of mean k has less below z."""
+    return 0.5 / (k * k) - z / k + log_ndtr(z - 1.0 / k)
+
+
+def log_scaled_bessel(x: Any) -> Any:
+    """log(exp(-x) I_0(x)) from 0 on, where i0e, which is even, has a bend (DLMF 10.25.2)."""
+    at_zero = x <= 0.0
+    return where(at_zero, 0.25 * x * x - x, log(i0e(where(at_zero, 1.0, x))))
+
+
+def folded_cumulative(z: Any, c: Any) -> Any:
+    """Near 0 two terms of its series, as the difference would be of equal numbers."""
+    is_near = z * (1.0 + c) < 1e-5
+    near, far = where(is_near, z, 0.0), where(is_near, 1.0, z)
+    series = 2.0 * near * exp(log_normal_density(c)) * (1.0 + (c * c - 1.0) * near * near / 6.0)
+    return where(is_near, series, ndtr(far - c) - ndtr(-far - c))
