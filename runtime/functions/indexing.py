@@ -27,7 +27,7 @@ from ..tape.direct_parts import is_basic, read_part
 from ..tape.local import is_local, local
 from ..values.foreign import how_to_pass, unboxed
 from ..values.tensor import Tensor, make
-from ..values.value_kinds import Auxiliary, NumpyScalar, NumpyTensor
+from ..values.value_kinds import Auxiliary, NumpyScalar, NumpyTensor, as_array
 from .common import array_dtype, as_dtype, fail, iota, require_broadcast, tensor
 from .joining import stack
 from .movement import expand, expand_to, permuted, reshape_to
@@ -87,8 +87,8 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     if is_basic(index) and (short := read_part(input, index)) is not None:
         return short
     shown = view_at(tensor(input, "__getitem__"), index)
-    if isinstance(shown, NumpyTensor) and not shown._value.shape and not _keeps_array(index):
-        return element_of(shown)
+    if isinstance(shown, NumpyTensor) and not shown._value.shape:
+        return as_array(shown) if _keeps_array(index) else element_of(shown)
     return shown
 
 

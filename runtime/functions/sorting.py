@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...tracer.ops.ordering import searchsorted, sorted_positions
 from ...tracer.spec import INT64
-from ..tape.apply import apply
+from ..tape.apply import apply, with_own_memory
 from ..values.modes import no_grad
 from ..values.tensor import Tensor
 from .common import array_dtype, as_dtype, promoted
@@ -26,7 +26,7 @@ def insertion_places(ordered: Tensor, wanted: Tensor, right: bool) -> Tensor:
     """
     ordered, wanted = map(_of_numbers, promoted("searchsorted", ordered, wanted, broadcast=False))
     row = reshape_to(wanted, (wanted.numel(),)) if ordered.ndim == 1 else wanted
-    return reshape_to(apply(searchsorted, ordered, row, right=right), tuple(wanted.shape))
+    return with_own_memory(reshape_to(apply(searchsorted, ordered, row, right=right), tuple(wanted.shape)))
 
 
 def _of_numbers(x: Tensor) -> Tensor:

@@ -186,8 +186,8 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
 
 
 implements(np.broadcast_to, shares=True)(
-    lambda array, shape: movement.broadcast_to(
-        tensor_of(array), (shape,) if isinstance(shape, INTEGERS) else shape
+    lambda array, shape: as_array(
+        movement.broadcast_to(tensor_of(array), (shape,) if isinstance(shape, INTEGERS) else shape)
     )
 )
 implements(np.broadcast_arrays, shares=True)(lambda *args: movement.broadcast_tensors(*map(tensor_of, args)))

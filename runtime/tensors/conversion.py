@@ -11,6 +11,7 @@ from ...tracer.errors import DTypeError, ShapeError
 from ...tracer.ops.composite import stack
 from ...tracer.ops.elementwise import convert
 from ...tracer.origin import fail
+from ..captures.classes import CopiedClass
 from ..tape.apply import apply, standing_for
 from ..values.plain_arrays import require_plain_array
 from ..values.tensor import Tensor
@@ -44,6 +45,15 @@ def holds_tensor(data: Any) -> bool:
     return isinstance(data, Tensor) or (isinstance(data, list | tuple) and any(map(holds_tensor, data)))
 
 
+def given_array(value: Any) -> Any:
+    """What `__array__` gives of an object whose class a trace has copied: a Tensor, which NumPy refuses.
+
+    All else as it is.
+    """
+    is_copied = type(type(value)) is not type and isinstance(type(value), CopiedClass)
+    return value.__array__() if is_copied and hasattr(value, "__array__") else value
+
+
 def joined(data: Any) -> Any:
     """Nested lists with Tensors as the array that NumPy makes of them; data without any as they are."""
     if not isinstance(data, list | tuple) or not holds_tensor(data):
@@ -61,7 +71,7 @@ def tensor_of(value: Any) -> Tensor:
     """The value as a Tensor."""
     if isinstance(value, Tensor):
         return value
-    value = joined(value)
+    value = joined(given_array(value))
     if isinstance(value, Tensor):
         return value
     if not isinstance(value, bool | int | float | complex | np.generic):

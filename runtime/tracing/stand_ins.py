@@ -31,7 +31,7 @@ from ..numpy_api.values import as_python_number, of_arrays
 from ..scipy_api import distributions, interpolation, sparse_products
 from ..scipy_api.scipy_functions import SCIPY, SOLVERS
 from ..scipy_api.sparse_products import Sparse
-from ..tensors.conversion import holds_tensor, joined
+from ..tensors.conversion import given_array, holds_tensor, joined
 from ..values.foreign import is_sparse, module_of
 from ..values.lost_gradients import PULLBACK_NAMES, RENAMED
 from ..values.saved import saved_values
@@ -250,6 +250,7 @@ def _for_tensors(real: Function, function: Function) -> Function:
     """`function` where a Tensor is among the arguments, or in a list among them, else `real`."""
 
     def call(*arguments: Any, **options: Any) -> Any:
+        arguments = tuple(map(given_array, arguments))
         given = (*arguments, *options.values())
         return (function if any(map(holds_tensor, given)) else real)(*arguments, **options)
 

@@ -135,7 +135,7 @@ def kind_of_result(kind: type[Tensor], shape: tuple[int, ...], is_view: bool) ->
         return kind
     if shape:
         return NumpyTensor
-    if kind is PythonNumber:
+    if kind in (PythonNumber, NumpyScalar):
         return kind
     return NumpyTensor if is_view else NumpyScalar
 

@@ -863,3 +863,23 @@ def test_a_comparison_with_none_asks_for_no_identity() -> None:
     compiled = pb.compile(lambda x, y: x if y is None else x * y)
     assert compiled(HELD, HELD).tolist() == [1, 4, 9] and compiled(HELD, HELD.copy()).tolist() == [1, 4, 9]
     assert compiled.cache_info().traces == 1
+
+
+MEASURED = np.array([1.0, 2.0, 3.0])
+
+
+class Measured:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return MEASURED * 2.0
+
+
+@pytest.mark.parametrize(
+    "read", [lambda one, x: np.asarray(one) * x, lambda one, x: np.add(one, x), lambda one, x: np.dot(x, one)]
+)
+def test_objects_that_give_numpy_an_array(read: Any) -> None:
+    given, x = Measured(), np.array([0.5, -1.0, 2.0])
+    compiled = pb.compile(lambda x: (read(given, x), read(Measured(), x)))
+    for _ in range(2):
+        for found, wanted in zip(compiled(x), (read(given, x),) * 2):
+            np.testing.assert_array_equal(found, wanted)
+        MEASURED[0] += 1.0

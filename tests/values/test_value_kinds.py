@@ -19,6 +19,7 @@ X = np.array([1.0, 2.0, 4.0])
 X32 = X.astype(np.float32)
 TABLE = np.arange(6.0).reshape(2, 3) ** 2
 W = pb.tensor([1.0, 2.0, 3.0], dtype=pb.float64)
+W32 = W.float()
 
 
 class Level(enum.IntEnum):
@@ -105,6 +106,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "while": (lambda x: pb.while_loop(lambda v: v.std() < 50, lambda v: v * 2, x), (X,)),
     "a compiled function inside": (lambda x: pb.compile(lambda y: y.std())(x) * x.var(), (X,)),
     "a gradient inside": (lambda x: pb.grad(lambda y: (y**3).sum())(x).std(), (X,)),
+    "a part of a complex number": (lambda x: x.sum() + (np.array([x[0], 2.0]) * 1j)[0].imag, (W32,)),
     "what a compiled function returns": (lambda x: pb.compile(lambda y: y * 2)(x).std(), (X,)),
     "round": (lambda x: x * round(x[1]) + x * round(x[1] + 0.7) - round(-2.6 * x[1]) + round(x[1], 1), (X,)),
     "arrays like a Tensor": (lambda x: [written_like(one) for one in (x, [x[0]])], (W,)),
@@ -229,7 +231,10 @@ OF_ALL = {
     "array": lambda x: np.array(x[0]), "copy": lambda x: np.copy(x[0]),
     "squeeze": lambda x: np.squeeze(x[:1]), "reshape": lambda x: x[:1].reshape(()),
     "element": lambda x: x[1], "sum": np.sum,
-    "average": lambda x: np.average(x, axis=()),
+    "average": lambda x: np.average(x, axis=()), "searchsorted": lambda x: np.searchsorted(x, 2.5),
+    "real of a number": lambda x: (x[0] * 1j).imag, "transposed number": lambda x: x[0].T,
+    "reshaped number": lambda x: x[0].reshape(()), "squeezed number": lambda x: np.squeeze(x[0]),
+    "view of a number": lambda x: x[0][...], "broadcast number": lambda x: np.broadcast_to(x[0], ()),
     "along an axis": lambda x: np.apply_along_axis(np.sum, 0, x),
 }  # fmt: skip
 
