@@ -146,14 +146,23 @@ KERNEL = """
 import numpy as np, pullback as pb
 print(pb.compile(lambda x: x * 2.0)(np.ones(3)).sum())
 """
-LOADED = "import sys; print('numba.core.ir' in sys.modules, 'numba.core.dispatcher' in sys.modules)\n"
+LOADED = """
+import sys
+names = "numba.core.ir", "numba.core.dispatcher", "numba.core.typeconv.rules"
+print(*(name in sys.modules for name in names))
+"""
+LATER = """
+import numba.core.typing
+print(numba.core.typing.signature.__name__)
+"""
 
 
 @pytest.mark.parametrize(
     ("program", "printed"),
     [
-        (KERNEL + LOADED + NUMBA, "6.0\nTrue False\n3 True\nFalse\n"),
-        (NUMBA + LOADED + KERNEL, "3 True\nFalse\nTrue True\n6.0\n"),
+        (KERNEL + LOADED + NUMBA, "6.0\nTrue False False\n3 True\nFalse\n"),
+        (NUMBA + LOADED + KERNEL, "3 True\nFalse\nTrue True True\n6.0\n"),
+        (KERNEL + LATER, "6.0\nsignature\n"),
     ],
 )
 def test_numba_is_whole_for_whoever_imports_it(

@@ -3,6 +3,7 @@
 `numba/__init__.py` imports all of Numba, parallel loops, classes, NumPy's functions: a tenth of a second,
 more than most kernels take. So the package gets its place in `sys.modules` first, and `__init__.py` runs when
 somebody asks it for a name that is not there yet (PEP 562): whoever imports numba finds what is always there.
+So does the package of Numba's that infers types, for which kernels have no use.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
-from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
@@ -18,33 +18,47 @@ from typing import Any
 from ....tracer.forks import hold_in_forks
 
 PACKAGE = "numba"
+INFERENCE = f"{PACKAGE}.core.typing"
+"""The rules by which types are inferred, which kernels do without."""
 _completing = threading.RLock()
 
 
-def _without_init(spec: ModuleSpec) -> ModuleType:
-    """The package, whose `__init__.py` runs later."""
-    package = module_from_spec(spec)
+def _without_init(name: str) -> ModuleType | None:
+    """The package, whose `__init__.py` runs when it is asked for a name; None if it is loaded or missing."""
+    spec = None if name in sys.modules else find_spec(name)
+    if spec is None or spec.loader is None:
+        return None
+    package, loader = module_from_spec(spec), spec.loader
+    state = vars(package)
+    begun: list[str] = []
 
-    def complete(name: str) -> Any:
+    def complete(attribute: str) -> Any:
         with _completing:
-            if vars(package).pop("__getattr__", None) is not None and spec.loader is not None:
-                spec.loader.exec_module(package)
-        if name not in vars(package):
-            raise AttributeError(f"module {PACKAGE!r} has no attribute {name!r}", name=name, obj=package)
-        return vars(package)[name]
+            if not begun:
+                begun.append(attribute)
+                loader.exec_module(package)
+                if state.get("__getattr__") is complete:
+                    del state["__getattr__"]
+            if state.get("__getattr__") is not complete:
+                return getattr(package, attribute)
+        raise AttributeError(f"module {name!r} has no attribute {attribute!r}", name=attribute, obj=package)
 
-    vars(package)["__getattr__"] = complete
+    state["__getattr__"] = complete
+    sys.modules[name] = package
+    parent, _, last = name.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], last, package)
     return package
 
 
 def _import() -> None:
     """Numba's modules, in an order in which they find each other."""
-    spec = find_spec(PACKAGE)
-    if spec is not None and PACKAGE not in sys.modules:
-        sys.modules[PACKAGE] = package = _without_init(spec)
+    package = _without_init(PACKAGE)
+    if package is not None:
         versions = importlib.import_module(f"{PACKAGE}._version")
         vars(package)["__version__"] = versions.get_versions()["version"]
     try:
+        _without_init(INFERENCE)
         importlib.import_module("numba.core.types")
     except ImportError:  # in another version of Numba they may need all of it
         for name in [name for name in sys.modules if f"{name}.".startswith(f"{PACKAGE}.")]:
