@@ -63,18 +63,23 @@ class _Work:
         except BaseException as error:
             self._error = error
         finally:
+            _unfinished.discard(self)  # first: who has seen the end may be the end of the process
             self._ends.release()
-            _unfinished.discard(self)
 
     def result(self) -> Any:
         while not self._ends.acquire(timeout=_LONGEST_WAIT):
             pass
+        self._ends.release()  # others may wait for it as well
         if self._error is not None:
             raise self._error
         return self._value
 
-    def wait(self) -> None:
-        self._ends.acquire(timeout=LONGEST_WAIT)
+    def wait(self) -> bool:
+        """Whether it has ended, within the longest wait."""
+        has_ended = self._ends.acquire(timeout=LONGEST_WAIT)
+        if has_ended:
+            self._ends.release()
+        return has_ended
 
 
 _unfinished: set[_Work] = set()

@@ -14,6 +14,7 @@ import pytest
 import pullback as pb
 from pullback.codegen.machine import compile as machine
 from pullback.tracer import forks
+from pullback.tracer import uninterrupted as uninterrupted_work
 from pullback.tracer.forks import before_forks
 from pullback.tracer.uninterrupted import uninterrupted
 
@@ -72,6 +73,18 @@ def test_results_and_errors_are_those_of_a_call() -> None:
     assert threads[0] is threads[1] is not threading.main_thread()
     with pytest.raises(ValueError, match="5"):
         work(5, fails=True)
+
+
+def test_the_end_of_work_is_seen_by_all_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process too, which may end before the thread that has worked does."""
+
+    class Kept(set):
+        def discard(self, one: object) -> None:
+            pass
+
+    monkeypatch.setattr(uninterrupted_work, "_unfinished", Kept())
+    assert uninterrupted(abs)(-3) == 3
+    assert all(work.wait() for work in uninterrupted_work._unfinished)
 
 
 def test_what_was_interrupted_is_compiled_once(stop: int, monkeypatch: pytest.MonkeyPatch) -> None:
