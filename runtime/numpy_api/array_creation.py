@@ -19,7 +19,7 @@ from ...tracer.spec import SUPPORTED
 from ..functions.common import as_dtype
 from ..tape.apply import apply, copied_in_order
 from ..tape.local import local
-from ..tensors.conversion import holds_tensor, joined, tensor_of
+from ..tensors.conversion import given_array, holds_tensor, joined, tensor_of
 from ..tensors.creation import size_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyTensor, as_kind, settled
@@ -105,6 +105,7 @@ def array(
     ndmin: int = 0,
 ) -> np.ndarray | Tensor:  # fmt: skip
     """`np.array` as a Tensor; lists may hold Tensors."""
+    object = given_array(object)
     if not holds_tensor(object):
         kind = None if dtype is None else _dtype(dtype)
         return _tensor(np.array(object, kind, copy=copy, order=order, ndmin=ndmin))  # type: ignore[call-overload]

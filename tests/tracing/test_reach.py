@@ -874,7 +874,13 @@ class Measured:
 
 
 @pytest.mark.parametrize(
-    "read", [lambda one, x: np.asarray(one) * x, lambda one, x: np.add(one, x), lambda one, x: np.dot(x, one)]
+    "read",
+    [
+        lambda one, x: np.asarray(one) * x,
+        lambda one, x: np.array(one, np.float32) * np.zeros_like(x),  # which has NumPy make arrays of ours
+        lambda one, x: np.add(one, x),
+        lambda one, x: np.dot(x, one),
+    ],
 )
 def test_objects_that_give_numpy_an_array(read: Any) -> None:
     given, x = Measured(), np.array([0.5, -1.0, 2.0])
