@@ -10,38 +10,45 @@ page names them.
 """
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from pullback.tracer.operator import WRITTEN_OUT, operators
 
 DIRECTIVE = re.compile(r"^\.\. names:: (\S+)\n(?:   :declared: (.+)\n)?(?:\n((?:   .+\n)+))?", re.M)
 
 
-def directives(pages: Path) -> Iterator[tuple[str, str, list[str]]]:
-    """Of each directive the module, the families and the names that it writes."""
-    for page in sorted(pages.glob("*.rst")):
-        for module, families, names in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
-            yield module, families, names.split()
+class Directive(NamedTuple):
+    """What one writes: the module, the families, and names."""
+
+    module: str
+    families: str
+    names: list[str]
+
+
+def directives(pages: Path) -> list[Directive]:
+    """Those on all pages, in order."""
+    texts = [page.read_text(encoding="utf-8") for page in sorted(pages.glob("*.rst"))]
+    found = [match for text in texts for match in DIRECTIVE.findall(text)]
+    return [Directive(module, families, names.split()) for module, families, names in found]
 
 
 def listed(pages: Path) -> list[str]:
     """The full names that are listed on any page, in order."""
-    return [
-        f"{module}.{name}"
-        for module, families, names in directives(pages)
-        for name in [*names, *declared(pages, module, families)]
-    ]
+    known = directives(pages)
+    return [f"{one.module}.{name}" for one in known for name in [*one.names, *declared(one, known)]]
 
 
-def declared(pages: Path, module: str, families: str) -> list[str]:
-    """The names in a module that follow from operators of these families, less those that pages write."""
-    written = {name for where, _, names in directives(pages) if where == module for name in names}
+def declared(directive: Directive, known: list[Directive]) -> list[str]:
+    """The names that follow from operators of a directive's families, less those that directives write."""
+    if not directive.families:
+        return []
+    written = {name for one in known if one.module == directive.module for name in one.names}
     found = {
         name
         for operator in operators()
-        if operator.family in families.split() and operator.arguments != WRITTEN_OUT
-        for namespace, _, name in (one.rpartition(".") for one in operator.torch)
-        if f"pullback.{namespace}".rstrip(".") == module
+        if operator.family in directive.families.split() and operator.arguments != WRITTEN_OUT
+        for namespace, _, name in (public.rpartition(".") for public in operator.torch)
+        if f"pullback.{namespace}".rstrip(".") == directive.module
     }
     return sorted(found - written)

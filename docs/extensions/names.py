@@ -18,8 +18,8 @@ from types import ModuleType
 from typing import Any
 
 from docutils import nodes
-from docutils.parsers.rst import directives
-from listing import declared
+from docutils.parsers.rst.directives import unchanged_required
+from listing import Directive, declared, directives
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.ext.napoleon import GoogleDocstring
@@ -31,13 +31,12 @@ class Names(SphinxDirective):
 
     has_content = True
     required_arguments = 1
-    option_spec = {"declared": directives.unchanged_required}
+    option_spec = {"declared": unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         module = importlib.import_module(self.arguments[0])
-        families = self.options.get("declared", "")
-        names = " ".join(self.content).split()
-        names += declared(Path(self.env.srcdir) / "reference", module.__name__, families)
+        this = Directive(module.__name__, self.options.get("declared", ""), " ".join(self.content).split())
+        names = [*this.names, *declared(this, directives(Path(self.env.srcdir) / "reference"))]
         lines = [f".. py:currentmodule:: {module.__name__}", "", ".. autosummary::", "   :nosignatures:", ""]
         lines += [f"   {name}" for name in names]
         for name in names:
