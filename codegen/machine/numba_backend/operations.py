@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -184,21 +184,29 @@ def _define_gcd(module: ir.Module, symbol: str, kind: np.dtype) -> None:
     number = kinds.number_type(kind)
     function = ir.Function(module, ir.FunctionType(number, (number, number)), symbol)
     function.linkage = "internal"
-    start, head, body, end = map(function.append_basic_block, ("start", "head", "body", "end"))
-    builder = ir.IRBuilder(start)
-    first, second = (magnitude(builder, kind, one) for one in function.args)
+    builder = ir.IRBuilder(function.append_basic_block())
+    begins = [magnitude(builder, kind, one) for one in function.args]
+    greatest, _ = _loop_until_zero(builder, begins, lambda greater, less: (less, builder.urem(greater, less)))
+    builder.ret(greatest)
+
+
+def _loop_until_zero(
+    builder: ir.IRBuilder, begins: Sequence[ir.Value], turn: Callable[..., Sequence[ir.Value]]
+) -> list[ir.Value]:
+    """What a loop carries, at its end: each turn takes all of it and gives it anew until the last is zero."""
+    start = builder.block
+    head, body, end = (builder.append_basic_block(name) for name in ("head", "body", "end"))
     builder.branch(head)
     builder.position_at_end(head)
-    greater, less = builder.phi(number), builder.phi(number)
-    builder.cbranch(builder.icmp_unsigned("==", less, number(0)), end, body)
+    carried = [builder.phi(begin.type) for begin in begins]
+    builder.cbranch(builder.icmp_unsigned("==", carried[-1], carried[-1].type(0)), end, body)
     builder.position_at_end(body)
-    rest = builder.urem(greater, less)
-    builder.branch(head)
-    for phi, begin, following in ((greater, first, less), (less, second, rest)):
+    for phi, begin, following in zip(carried, begins, turn(*carried)):
         phi.add_incoming(begin, start)
         phi.add_incoming(following, body)
+    builder.branch(head)
     builder.position_at_end(end)
-    builder.ret(greater)
+    return carried
 
 
 def power(builder: ir.IRBuilder, kind: np.dtype, base: ir.Value, exponent: ir.Value) -> ir.Value:
@@ -218,21 +226,13 @@ def _define_power(module: ir.Module, symbol: str, kind: np.dtype) -> None:
     function = ir.Function(module, ir.FunctionType(number, (number, number)), symbol)
     function.linkage = "internal"
     base, exponent = function.args
-    start, head, body, end = map(function.append_basic_block, ("start", "head", "body", "end"))
-    builder = ir.IRBuilder(start)
-    builder.branch(head)
-    builder.position_at_end(head)
-    product, square, left = builder.phi(number), builder.phi(number), builder.phi(number)
-    builder.cbranch(builder.icmp_unsigned("==", left, number(0)), end, body)
-    builder.position_at_end(body)
-    multiplied = builder.select(_is_odd(builder, left), builder.mul(product, square), product)
-    following = builder.mul(square, square), builder.lshr(left, number(1))
-    builder.branch(head)
-    begins, others = (number(1), base, exponent), (multiplied, *following)
-    for phi, begin, other in zip((product, square, left), begins, others):
-        phi.add_incoming(begin, start)
-        phi.add_incoming(other, body)
-    builder.position_at_end(end)
+    builder = ir.IRBuilder(function.append_basic_block())
+
+    def square_and_multiply(product: ir.Value, square: ir.Value, left: ir.Value) -> tuple[ir.Value, ...]:
+        multiplied = builder.select(_is_odd(builder, left), builder.mul(product, square), product)
+        return multiplied, builder.mul(square, square), builder.lshr(left, number(1))
+
+    product, _, _ = _loop_until_zero(builder, (number(1), base, exponent), square_and_multiply)
     if kind.kind != "i":
         builder.ret(product)
         return
