@@ -1,7 +1,8 @@
 """Rolling: the periodic stretches of a traced graph, which Python's loops leave, become loops again.
 
 `periods.py` finds stretches in which the same operators repeat, `steps.py` checks them operand by operand,
-`rolled.py` makes the new graph. Inner loops go first: rolled, they are single operations of outer ones.
+`end_steps.py` makes their first and last steps whole, `rolled.py` makes the new graph. Inner loops go first:
+rolled, they are single operations of outer ones.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from pullback.tracer.graph import Graph, Node, new_node
+from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import has_loops
 from pullback.tracer.verify import checked
 
-from ..drawn_once import draws_itself
 from ..passes import run_passes
 from .bodies import share_loops, tidy_loops
+from .end_steps import with_first_steps, with_last_step
 from .periods import CannotRoll, Stretch, find_shorter, find_stretches, weight
 from .rolled import CannotRollLoop, RolledGraph
 from .steps import (
@@ -27,13 +28,9 @@ from .steps import (
     FEWEST_NODES_OF_LONG,
     FEWEST_NODES_SAVED,
     FEWEST_STEPS,
-    Carried,
-    Fixed,
-    Local,
     StepsOfLoop,
     analysed,
     even_parts,
-    same_constant,
     split_evenly,
 )
 from .written_rows import stack_what_is_written
@@ -101,12 +98,14 @@ def _roll_once(
             chosen.append(one)
     if not chosen:
         return None
-    count, loops = len(sequence), []
+    count = len(sequence)
+    loops: list[StepsOfLoop] = []
     in_order = sorted(chosen, key=lambda one: one.start)
     for one, end in zip(in_order, [*(later.start for later in in_order[1:]), count]):
         shift = len(sequence) - count
         stretch = replace(one.stretch, start=one.start + shift)
-        loop = _with_last_step(replace(one, stretch=stretch), sequence, end + shift)
+        loop = with_last_step(replace(one, stretch=stretch), sequence, end + shift)
+        loop = with_first_steps(loop, sequence, loops[-1].stop if loops else 0)
         loops.append(loop)
         notes[f"rolled: {_described(loop.stretch, sequence)}"] += 1
     place = {node: index for index, node in enumerate(sequence)}
@@ -149,72 +148,3 @@ def _described(stretch: Stretch, sequence: Sequence[Node]) -> str:
     inside = sequence[stretch.start : stretch.start + stretch.period]
     place = next((node.origin.place for node in inside if node.origin.line), "")
     return f"{stretch.steps} steps of {stretch.period} operations from {place}"
-
-
-# --- the last step ------------------------------------------------------------------------------------------
-
-
-def _with_last_step(loop: StepsOfLoop, sequence: list[Node], end: int) -> StepsOfLoop:
-    """The loop, with the step after its last one made whole, if that lacks only what nobody reads.
-
-    What the last step computes for a next one was never in the graph, so it does not look like the others.
-    What lies from `end` on belongs to another loop.
-    """
-    if loop.ragged:
-        return loop
-    period, index = loop.stretch.period, loop.stop
-    made: list[Node] = []
-    found = 0
-    for offset in range(period):
-        expected = _expected(loop, offset, made, sequence)
-        if expected is None:
-            return loop
-        node = sequence[index] if index < end else None
-        if node is not None and _is_alike(node, expected):
-            made.append(node)
-            found += 1
-            index += 1
-        elif draws_itself(expected):
-            return loop
-        else:
-            made.append(expected)
-    if 2 * found <= period:
-        return loop
-    sequence[loop.stop : index] = made
-    return replace(loop, stretch=replace(loop.stretch, steps=loop.stretch.steps + 1))
-
-
-def _expected(loop: StepsOfLoop, offset: int, made: list[Node], sequence: Sequence[Node]) -> Node | None:
-    """The operation that comes at an offset of the next step; None if that cannot be known."""
-    last = sequence[loop.stop - loop.stretch.period + offset]
-    operands = []
-    for operand in loop.operands[offset]:
-        if isinstance(operand, Local):
-            operands.append(made[operand.offset])
-        elif isinstance(operand, Carried):
-            operands.append(sequence[loop.stop - operand.lag * loop.stretch.period + operand.offset])
-        elif isinstance(operand, Fixed):
-            operands.append(operand.node)
-        else:
-            return None
-    attributes = dict(last.attributes)
-    if offset in loop.slices | loop.windows:
-        before = sequence[loop.stop - 2 * loop.stretch.period + offset].attributes
-        for name in ("starts", "stops"):
-            pairs = zip(attributes[name], before[name])
-            attributes[name] = tuple(2 * now - earlier for now, earlier in pairs)
-        within = zip(attributes["starts"], attributes["stops"], operands[0].shape)
-        if any(start < 0 or stop > extent for start, stop, extent in within):
-            return None
-    return new_node(last.operator, tuple(operands), attributes, last.spec, last.origin, last.name)
-
-
-def _is_alike(node: Node, expected: Node) -> bool:
-    same = node.operator is expected.operator and node.spec == expected.spec
-    if not same or len(node.operands) != len(expected.operands):
-        return False
-    for mine, theirs in zip(node.operands, expected.operands):
-        constants = mine.is_constant and theirs.is_constant and same_constant(mine, theirs)
-        if mine is not theirs and not constants:
-            return False
-    return all(node.attributes[name] == value for name, value in expected.attributes.items())

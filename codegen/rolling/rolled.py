@@ -64,12 +64,19 @@ class RolledGraph:
         for number, loop in enumerate(self.loops):
             owner[loop.start : loop.stop] = [number] * (loop.stop - loop.start)
         place = self.place.get
-        used = {output for output in self.old.outputs if owner[place(output, -1)] is not None}
-        for mine, node in zip(owner, self.sequence):
-            for operand in node.operands:
-                theirs = owner[place(operand, -1)]
+        replaced = {old: (made, loop.stop) for loop in self.loops for old, made in loop.replaced.items()}
+        used: set[Node] = set()
+        readers = [
+            *((node.operands, mine) for mine, node in zip(owner, self.sequence)),
+            (self.old.outputs, None),
+        ]
+        for index, (operands, mine) in enumerate(readers):
+            for operand in operands:
+                made, stop = replaced.get(operand, (operand, 0))
+                value = made if index >= stop else operand
+                theirs = owner[place(value, -1)]
                 if theirs is not None and theirs != mine:
-                    used.add(operand)
+                    used.add(value)
         return used
 
     def value(self, node: Node) -> Node:
@@ -338,6 +345,10 @@ class _MadeLoop:
         for offset, position in self.stacks.items():
             for row, node in enumerate(self.column(offset)):
                 self.graph.rows[node] = self.results[position], row
+        for old, made in self.loop.replaced.items():
+            if made in self.graph.rows:
+                self.graph.rows[old] = self.graph.rows[made]
+                self.graph.new.pop(old, None)
 
 
 def _identity(node: Node) -> Any:

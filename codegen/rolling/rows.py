@@ -5,11 +5,12 @@ A slice that advances by a constant, numbers that do, and rows of one stack cost
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from pullback.tracer.graph import Node, make_node
+from pullback.tracer.graph import Node, constant, make_node, new_node
 from pullback.tracer.ops import creation
 from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import INT64
@@ -36,6 +37,29 @@ def advances_evenly(column: Sequence[Node]) -> bool:
     """Whether slices, or writes, are at places that advance by a constant in each dimension."""
     starts = np.array([node.attributes["starts"] for node in column])
     return len(column) < 2 or bool((starts[1:] - starts[:-1] == starts[1] - starts[0]).all())
+
+
+def moved_on(before: Node, now: Node) -> Mapping[str, Any] | None:
+    """The attributes of the slice or write that follows two others at an equal distance; None if outside."""
+    attributes = dict(now.attributes)
+    for name in ("starts", "stops"):
+        pairs = zip(now.attributes[name], before.attributes[name])
+        attributes[name] = tuple(2 * one - earlier for one, earlier in pairs)
+    within = zip(attributes["starts"], attributes["stops"], now.operands[0].shape)
+    return attributes if all(start >= 0 and stop <= extent for start, stop, extent in within) else None
+
+
+def row_before(nodes: Sequence[Node]) -> Node | None:
+    """What comes before rows that advance by a constant; None of others, and where there is nothing more."""
+    first = nodes[0]
+    advance, slices = advance_of_constants(nodes), _slices_behind(nodes)
+    if advance is not None:
+        return constant(first.attributes["value"] - advance, first.spec)
+    attributes = None if slices is None else moved_on(slices[1], slices[0])
+    if slices is None or attributes is None:
+        return None
+    earlier = new_node(m.slice_, slices[0].operands, attributes, slices[0].spec, slices[0].origin)
+    return earlier if slices[0] is first else m.reshape(earlier, shape=first.shape)
 
 
 def rows_of_slices(slices: Sequence[Node], base: Node) -> Node | None:

@@ -8,7 +8,8 @@ these in all steps; first and last steps that differ are left out.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -91,6 +92,8 @@ class StepsOfLoop:
     """Other slices, and writes, of a part of an array: their place is computed in each step."""
     ragged: dict[int, dict[int, Extent]]
     """The operations on values, or on parts of an array, whose extents differ between steps: which ones."""
+    replaced: dict[Node, Node] = field(default_factory=dict)
+    """What was in the place of the first steps: values that are computed by the loop as well, and as what."""
 
     @property
     def start(self) -> int:
@@ -122,14 +125,18 @@ def analysed(
 def even_parts(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int]) -> list[Stretch]:
     """The stretch, cut into steps where the least is handed over, and where places do not advance evenly.
 
-    Where several cuts between steps hand over as little, it is the one that leaves the longest part, and
-    steps that come from the same lines: what is in front of a loop may look like the end of a step.
+    Where several cuts between steps hand over as little, it is the one that leaves the longest part, then
+    steps that come from the same lines: what is in front of a loop may look like the end of a step. Then the
+    one whose steps begin where lines are gone back to, as at the beginning of a turn.
     """
     phases = _best_phases(stretch, sequence, place)
     known: Places = {}
     found = (list(split_evenly(one, sequence, known)) for one in phases)
     longest = (max(parts, key=lambda part: part.steps) for parts in found)
-    best = max(longest, key=lambda part: (part.steps, -_lines_that_differ(part, sequence)))
+    best = max(
+        longest,
+        key=lambda part: (part.steps, -_lines_that_differ(part, sequence), -_lines_back(part, sequence)),
+    )
     phase = best.start % stretch.period
     return list(split_evenly(next(one for one in phases if one.start % one.period == phase), sequence, known))
 
@@ -139,6 +146,12 @@ def _lines_that_differ(stretch: Stretch, sequence: Sequence[Node]) -> int:
     last = stretch.stop - stretch.period
     pairs = ((sequence[stretch.start + one], sequence[last + one]) for one in range(stretch.period))
     return sum(first.origin.line != second.origin.line for first, second in pairs)
+
+
+def _lines_back(stretch: Stretch, sequence: Sequence[Node]) -> int:
+    """How many operations of a step come from an earlier line than the one before them."""
+    lines = [node.origin.line for node in sequence[stretch.start : stretch.start + stretch.period]]
+    return sum(line < before for before, line in pairwise(lines))
 
 
 Places = dict[tuple[int, int], list[list[int]]]

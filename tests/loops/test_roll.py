@@ -131,6 +131,59 @@ def peeled(x, w, h):
     return state.sum()
 
 
+def pendulum(x, w, h):
+    """Python computes the first sine."""
+    angle, speed, total = 0.5, 0.0, 0.0
+    for t in range(len(x)):
+        speed = speed + 0.1 * (x[t, 0] - w[0, 0] * np.sin(angle))
+        angle = angle + 0.1 * speed
+        total = total + angle * angle
+    return total + speed * h.sum()
+
+
+def excited(x, w, h):
+    """Python adds 1 and 0, and multiplying by this is no operation."""
+    level = 0.0
+    found = np.zeros(len(x))
+    for t in range(len(x)):
+        level = np.exp(-np.abs(x[t, 1])) * (1 + level)
+        found[t] = level
+    return (found * x[:, 0]).sum() * w.sum() * h.sum()
+
+
+def decaying(x, w, h):
+    """Plain arrays of one number, and a counter whose first number needs no operation."""
+    state = np.zeros(4)
+    for t in range(len(x)):
+        state = w @ np.cos(state) + x[t] * t
+    return (state * h).sum()
+
+
+def lagged(x, w, h):
+    """Two numbers, of the step before and of the one before that."""
+    now, before, found = 0.25, 0.75, []
+    for t in range(len(x)):
+        now, before = x[t, 0] + w[0, 0] * now - w[1, 1] * before * np.abs(before), now
+        found.append(now)
+    return np.array(found).sum() + (h * before).sum()
+
+
+def backwards(x, w, h):
+    """From the last row to the first, some of them read already."""
+    value = 0.5
+    for t in reversed(range(len(x))):
+        value = x[t, 0] * value * (1.0 - value) * w[0, 0]
+    return value * x[0, 0] * h.sum()
+
+
+def with_another_first_step(x, w, h):
+    """As if it were a step, of a number that is 0.5 here and 0.75 there."""
+    value = x[0, 0] * 0.5 * 0.25 * w[0, 0]
+    for t in range(1, len(x)):
+        value = x[t, 0] * value * (1.0 - value) * w[0, 0]
+    return value * h.sum()
+
+
 def filtered(x, w, h):
     """What the last step computes for a next one is not used."""
     total, mean, spread = 0.0, h, w
@@ -156,7 +209,7 @@ def handed_over(x, w, h):
 
 PROGRAMS = [
     network, predictor, collected, reversed_rows, columns, leapfrog, growing_numbers, stencil, widening,
-    two_loops, nested, peeled,
+    two_loops, nested, peeled, pendulum, excited, decaying, lagged, backwards, with_another_first_step,
 ]  # fmt: skip
 programs = pytest.mark.parametrize("function", PROGRAMS, ids=lambda one: one.__name__)
 SHAPES = ((STEPS, 4), (4, 4), (4,))
@@ -227,6 +280,20 @@ def test_the_last_step_is_in_the_loop() -> None:
     graph = traced_without_constants(filtered)
     (loop,) = loops_of(roll(graph).graph.nodes)
     assert loop.length == STEPS  # also where each step makes the same array anew
+
+
+@pytest.mark.parametrize(
+    "function", [pendulum, excited, decaying, lagged, backwards], ids=lambda one: one.__name__
+)
+def test_the_first_step_is_in_the_loop(function: Function) -> None:
+    """What Python computes of plain numbers is no operation of the first step."""
+    (loop,) = loops_of(roll(traced_without_constants(function)).graph.nodes)
+    assert loop.length == STEPS
+
+
+def test_what_only_resembles_a_first_step_is_not() -> None:
+    (loop,) = loops_of(roll(traced_without_constants(with_another_first_step)).graph.nodes)
+    assert loop.length == STEPS - 1
 
 
 def traced_without_constants(function: Function) -> Graph:
