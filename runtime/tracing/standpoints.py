@@ -97,14 +97,14 @@ class Standpoints:
         run = self._runs.setdefault(users[0], len(self._runs))
         for frame in users:
             self.counting.enter(frame)
-        held = frozenset(self.counting.held(users[0]))
-        branch = branch_at(users[0].f_code, users[0].f_lasti, held)
+        loops = [self.counting.held(frame) for frame in users]
+        branch = branch_at(users[0].f_code, users[0].f_lasti, frozenset(loops[0]))
         callers = tuple((frame.f_code, frame.f_lasti) for frame in frames[len(before) + 1 :])
         following = (users[0].f_lasti,) if branch is None else branch.following
         code = users[0].f_code, following, *callers
         place = run, code
         described = _Described(self.trace, self.asks_identity)
-        own, *others = [described.frame(frame, self.counting.held(frame)) for frame in users]
+        own, *others = map(described.frame, users, loops)
         tensors = tuple(described.tensors)
         numbers = tuple(one for frame in users for one in self.counting.numbers(frame))
         repeats = any(is_in_loop(frame.f_code, frame.f_lasti) for frame in users)
