@@ -19,7 +19,7 @@ from ..captures.randomness import UnnoticedDraw
 from ..tracing.counters import NONE, LoopCounters
 from ..tracing.retracing import trace_counting
 from ..tracing.signature import ALL, Call, Signature, described
-from ..tracing.tracing import Traced
+from ..tracing.tracing import Traced, trace_call
 from .prefixes import Prefixes
 from .table import Entry, Runs, Table
 from .variant import Counters, Variant
@@ -109,14 +109,17 @@ class TracedFunction:
         self, call: Call, answers: Sequence[np.ndarray], rolls_turns: bool, counters: LoopCounters
     ) -> Traced:
         """The trace; anew where other threads may be what has drawn random numbers meanwhile."""
-        given = call, self.name, answers, self.written, rolls_turns, counters
+
+        def trace(answers: Sequence[np.ndarray], counters: LoopCounters) -> Traced:
+            return trace_call(self.function, call, self.name, answers, self.written, rolls_turns, counters)
+
         for _ in range(MOST_TRACES - 1):
             try:
-                return trace_counting(self.function, *given)
+                return trace_counting(trace, answers, counters)
             except UnnoticedDraw:
                 if threading.active_count() == 1:
                     raise
-        return trace_counting(self.function, *given)
+        return trace_counting(trace, answers, counters)
 
     def _what_is_new(self, call: Call) -> str:
         """Why a call has to be traced."""

@@ -6,53 +6,46 @@ The second time what counts the turns is a traced value (`counters.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from ...tracer.trace import ConstantNeeded
 from .counters import NONE, LoopCounter, LoopCounters
-from .signature import Call
-from .tracing import Traced, trace_call
+from .tracing import Traced
 
 MOST_TIMES = 4
 """A function is traced anew with more counters, or with fewer."""
 
 
 def trace_counting(
-    function: Callable[..., Any],
-    call: Call,
-    name: str,
-    answers: Sequence[np.ndarray] = (),
-    containers: dict[int, Any] | None = None,
-    rolls_turns: bool = True,
-    counters: LoopCounters = NONE,
+    trace: Callable[[Sequence[np.ndarray], LoopCounters], Traced],
+    answers: Sequence[np.ndarray],
+    counters: LoopCounters,
 ) -> Traced:
-    """As `trace_call`, with the counters that let loops hold for other numbers of turns.
+    """The trace of a call, with the counters that let loops hold for other numbers of turns.
 
     Args:
+        trace: traces the call, given the answers to its first questions, and its counters.
         counters: those of the trace to whose questions these are the answers.
     """
-    given = function, call, name
-    options = containers, rolls_turns
     refused: LoopCounters = NONE
     try:
-        traced = trace_call(*given, answers, *options, counters)
+        traced = trace(answers, counters)
     except ConstantNeeded as needed:
         refused = _exact(needed)
         if not refused:
             raise
-        traced = trace_call(*given, (), *options)
+        traced = trace((), NONE)
     except Exception:
         if not counters:
             raise
-        return trace_call(*given, (), *options)
+        return trace((), NONE)
     counters = (counters | traced.counted.counters) - refused
     for _ in range(MOST_TIMES):
         if counters <= traced.counters or not _can_be_dropped(traced):
             break
         try:
-            other = trace_call(*given, (), *options, counters)
+            other = trace((), counters)
         except ConstantNeeded as needed:
             refused |= _exact(needed)
             if not counters & refused:
