@@ -13,7 +13,8 @@ import pytest
 from extent import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from operator_cases import DERIVED_BY_PYTHON, ROWS, Arrays, gradient_graph
+from operator_cases import DERIVED_BY_PYTHON, ROWS
+from operator_cases.rows import Arrays, gradient_graph
 
 from pullback.codegen.cost.machine import REFERENCE, assuming
 from pullback.codegen.nests import interior, stored

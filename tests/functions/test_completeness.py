@@ -5,7 +5,8 @@ import builtins
 
 import numpy as np
 import pytest
-from operator_cases import NOT_IN_THE_TABLE, ROWS, Row, differentiable_positions, graph_of
+from operator_cases import NOT_IN_THE_TABLE, ROWS
+from operator_cases.rows import Row, differentiable_positions, graph_of
 
 from pullback.codegen import whole_calls
 from pullback.codegen.ir import OF_INTEGERS

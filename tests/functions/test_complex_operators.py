@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from operator_cases import NOT_IN_THE_TABLE, OF_PARTS, ROWS, Case, Row
+from operator_cases import NOT_IN_THE_TABLE, OF_PARTS, ROWS
+from operator_cases.rows import Case, Row
 
 from pullback.runtime.tape.apply import apply, wrap
 from pullback.runtime.transforms.transforms import jvp, vjp

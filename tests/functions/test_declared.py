@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.special
-from operator_cases import ROWS, agrees
+from operator_cases import ROWS
+from operator_cases.rows import agrees
 
 import pullback as pb
 from pullback.runtime.functions import conventions

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from operator_cases import ROWS, Case
+from operator_cases import ROWS
+from operator_cases.rows import Case
 
 from pullback.tracer.graph import Node, make_input, make_node
 from pullback.tracer.operator import OPERATORS

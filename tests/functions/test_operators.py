@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from operator_cases import (
-    ROWS,
+from operator_cases import ROWS
+from operator_cases.rows import (
     Arrays,
     Case,
     Row,

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from extent import some_of
-from operator_cases import (
-    DERIVED_BY_PYTHON,
+from operator_cases import DERIVED_BY_PYTHON, ROWS
+from operator_cases.rows import (
     FLOATS,
-    ROWS,
     Arrays,
     Case,
     Row,

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from operator_cases import ROWS, agrees, graph_of
+from operator_cases import ROWS
+from operator_cases.rows import agrees, graph_of
 
 import pullback as pb
 from pullback.codegen.rewriting import unroll
