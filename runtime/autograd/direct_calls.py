@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...tracer.errors import GradientError
 from ...tracer.spec import Spec
 from ...tracer.trace import innermost
 from ..tape.apply import of_kind
 from ..values.flatten import flatten
 from ..values.modes import is_recording
-from ..values.nodes import FREED, GradNode, observers, overwritten_message, tensor_at
-from ..values.saved import Cell, Copies, saved_values
+from ..values.nodes import SavingNode, observers, tensor_at
+from ..values.saved import Cell, saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor
 from .rules import fitted
@@ -85,17 +84,17 @@ def recorded_directly(owner: primitive, args: tuple[Any, ...], kwargs: dict[str,
     return True, tensor
 
 
-class PrimitiveBackward(GradNode):
+class PrimitiveBackward(SavingNode):
     """Of a call of a primitive: it keeps the arguments and the result for the rules."""
 
-    __slots__ = ("arguments", "freed", "kind", "kinds", "options", "owner", "result", "saved_versions")
+    __slots__ = ("kind", "kinds", "options", "owner")
 
     def __init__(
         self,
         owner: primitive,
         edges: Sequence[Any],
         kinds: list[type],
-        arguments: list[Any],
+        operands: list[Any],
         options: dict[str, Any],
         result: ndarray,
         kind: type[Tensor],
@@ -104,65 +103,44 @@ class PrimitiveBackward(GradNode):
         super().__init__(edges)
         self.owner = owner
         self.kinds = kinds
-        self.arguments = arguments
+        self.operands = operands
         self.options = options
-        self.result: Any = result
+        self.result = result
         self.kind = kind
-        self.saved_versions = versions
+        self.versions = versions
         self.freed = False
 
     def name(self) -> str:
         return f"{self.owner._name}Backward"
 
-    @property
-    def cells(self) -> Sequence[Cell]:
-        return [cell for _, cell, _ in self.saved_versions]
-
-    def keep(self, cell: Cell, copies: Copies) -> None:
-        """Hold copies of what was kept of one memory: see `saved.py`."""
-        for number, (position, saved_cell, version) in enumerate(self.saved_versions):
-            if saved_cell is not cell or version != cell[0]:
-                continue
-            if position < 0:
-                self.result = copies.of(self.result)
-            else:
-                self.arguments[position] = copies.of(self.arguments[position])
-            self.saved_versions[number] = (position, copies.cell, 0)
-
-    def _require_saved(self) -> None:
-        if self.freed:
-            raise GradientError(FREED)
-        for position, cell, version in self.saved_versions:
-            if cell[0] != version:
-                value, edge = (self.result, (self, 0)) if position < 0 else (self.arguments[position], None)
-                raise GradientError(overwritten_message(value, edge, cell, version))
-
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         self._require_saved()
         positions = [position for position, edge in enumerate(self.edges) if edge is not None]
         (g,) = cotangents
+        operands = tuple(self.operands or ())
+        arguments: Sequence[Any]
         if create_graph:
             arguments, result = self._as_tensors()
             g = of_kind(g if isinstance(g, Tensor) else make(np.asarray(g)), self.kind)
         else:
-            arguments, result = self.arguments, self.result
+            arguments, result = operands, self.result
             if self.kind is NumpyScalar:
                 result, g = result[()], g[()]
         pulled = self.owner._cotangents(positions, result, tuple(arguments), self.options, g)
         found: list[Any] = [None] * len(self.edges)
         for position, one in zip(positions, pulled):
             found[position] = one
-        specs = [_spec_of(one) for one in self.arguments]
+        specs = [_spec_of(one) for one in operands]
         if create_graph or not all(map(_fits, found, specs)):
-            call = self.owner._with_keywords(tuple(self.arguments), self.options)
-            tensors = fitted(call, found, flatten(tuple(self.arguments))[1], specs)
+            call = self.owner._with_keywords(operands, self.options)
+            tensors = fitted(call, found, flatten(operands)[1], specs)
             found = [one if one is None or create_graph else one.payload for one in tensors]
         return [one if asked else None for one, asked in zip(found, wanted)]
 
     def _as_tensors(self) -> tuple[list[Any], Tensor]:
         """What was kept, at its place on the tape."""
-        cells = {position: cell for position, cell, _ in self.saved_versions}
-        arguments = list(self.arguments)
+        cells = {position: cell for position, cell, _ in self.versions}
+        arguments = list(self.operands or ())
         for position, kind in enumerate(self.kinds):
             if kind in TENSORS:
                 value, cell = np.asarray(arguments[position]), cells.get(position) or [0, None]
@@ -170,7 +148,7 @@ class PrimitiveBackward(GradNode):
         return arguments, of_kind(tensor_at(self.result, (self, 0), cells[-1]), self.kind)
 
     def release(self) -> None:
-        self.arguments, self.result, self.saved_versions, self.freed = [], None, [], True
+        self.operands, self.result, self.versions, self.freed = None, None, [], True
 
 
 def _spec_of(value: Any) -> Spec | None:

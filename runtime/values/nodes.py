@@ -406,15 +406,54 @@ def node_class(name: str) -> type[OperatorNode]:
     return found
 
 
-class OperatorNode(GradNode):
+class SavingNode(GradNode):
+    """A node that saves arrays of the call, of memory that may be written to later."""
+
+    __slots__ = ("freed", "operands", "result", "versions")
+    operands: list[Any] | None
+    result: Any
+    versions: list[tuple[int, Cell, int]]
+    """(operand position or -1 for the result, cell, version then) of each saved value."""
+    freed: bool
+
+    @property
+    def is_freed(self) -> bool:
+        return self.freed
+
+    @property
+    def cells(self) -> Sequence[Cell]:
+        return [cell for _, cell, _ in self.versions]
+
+    def keep(self, cell: Cell, copies: Copies) -> None:
+        """Hold copies of what was saved of one memory: see `saved.py`."""
+        for number, (position, saved_cell, version) in enumerate(self.versions):
+            if saved_cell is not cell or version != cell[0]:
+                continue
+            if position < 0:
+                self.result = copies.of(self.result)
+            elif self.operands is not None:
+                self.operands[position] = copies.of(self.operands[position])
+            self.versions[number] = (position, copies.cell, 0)
+
+    def _require_saved(self) -> None:
+        """GradientError where what the rules need is gone, or was written to since."""
+        if self.freed:
+            raise GradientError(FREED)
+        for position, cell, version in self.versions:
+            if cell[0] != version:
+                value = self.result if position < 0 else (self.operands or ())[position]
+                if type(value) is np.ndarray:  # graph nodes are never overwritten
+                    edge = (self, 0) if position < 0 else self.edges[position]
+                    raise GradientError(overwritten_message(value, edge, cell, version))
+
+
+class OperatorNode(SavingNode):
     """A node of one operator: it saves what the operator's rules need, and runs them.
 
     In a trace it has all operands and the result as nodes of the graph.
     """
 
-    __slots__ = (
-        "attributes", "forward", "freed", "operands", "plan", "result", "shapes", "specs", "versions",
-    )  # fmt: skip
+    __slots__ = ("attributes", "forward", "plan", "shapes", "specs")
     plan: Plan
     attributes: dict[str, Any]
     shapes: Sequence[tuple[int, ...]] | None
@@ -422,23 +461,14 @@ class OperatorNode(GradNode):
     with which they could broadcast."""
     specs: tuple[Sequence[Spec], Spec] | None
     """Of the operands and of the result, if a rule asks for them; None in a trace."""
-    operands: list[Any] | None
-    result: Any
-    versions: list[tuple[int, Cell, int]]
-    """(operand position or -1 for the result, cell, version then) of each saved value."""
     forward: Node | None
     """In a trace the graph node of the result."""
-    freed: bool
     runs_rules = True
     is_in_graph = True
 
     @property
     def read(self) -> Sequence[Any]:
         return self.operands or ()
-
-    @property
-    def is_freed(self) -> bool:
-        return self.freed
 
     def value_of(self, number: int) -> Node | None:
         return self.forward
@@ -528,32 +558,6 @@ class OperatorNode(GradNode):
         if result is not None:
             result = tensor_at(result, (self, 0), cells.get(-1) or [0, None])
         return operands, result
-
-    @property
-    def cells(self) -> Sequence[Cell]:
-        return [cell for _, cell, _ in self.versions]
-
-    def keep(self, cell: Cell, copies: Copies) -> None:
-        """Hold copies of what was saved of one memory: see `saved.py`."""
-        for number, (position, saved_cell, version) in enumerate(self.versions):
-            if saved_cell is not cell or version != cell[0]:
-                continue
-            if position < 0:
-                self.result = copies.of(self.result)
-            elif self.operands is not None:
-                self.operands[position] = copies.of(self.operands[position])
-            self.versions[number] = (position, copies.cell, 0)
-
-    def _require_saved(self) -> None:
-        """GradientError where what the rules need is gone, or was written to since."""
-        if self.freed:
-            raise GradientError(FREED)
-        for position, cell, version in self.versions:
-            if cell[0] != version:
-                value = self.result if position < 0 else (self.operands or ())[position]
-                if type(value) is np.ndarray:  # graph nodes are never overwritten
-                    edge = (self, 0) if position < 0 else self.edges[position]
-                    raise GradientError(overwritten_message(value, edge, cell, version))
 
     def release(self) -> None:
         if self.versions or (self.forward is not None and self._needs_values()):
