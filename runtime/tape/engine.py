@@ -135,8 +135,8 @@ class Pass:
         """Run the nodes, the latest first, each on all that has arrived at it."""
         nodes, arrived, borrowed, own = self.nodes, self.arrived, self.borrowed, self.input_ids
         retain_graph = self.retain_graph
-        are_plain = not (self.create_graph or self.ends or self.wanted is not None or is_anomaly_enabled())
-        are_plain = are_plain and innermost() is None
+        are_plain = not (self.create_graph or self.ends or is_anomaly_enabled()) and innermost() is None
+        wanted = self.wanted
         while nodes:
             node = nodes.pop()
             key = id(node)
@@ -144,15 +144,27 @@ class Pass:
                 self.visit(node)
                 continue
             g = arrived.pop(key, None)
-            if g is None or (node.may_add_itself and node.add_itself(g, arrived, borrowed)):
+            if g is None:
                 continue
-            pulled = node.pull_all(g)  # type: ignore[attr-defined]
+            asked = None
+            if wanted is not None:
+                asked = [edge is not None and id(edge[0]) in wanted for edge in node.edges]
+                if not any(asked):
+                    continue
+            if node.may_add_itself and node.add_itself(g, arrived, borrowed):
+                continue
+            if asked is None:
+                pulled = node.pull_all(g)  # type: ignore[attr-defined]
+            else:
+                pulled = node.pull([g], asked, False)
             if not retain_graph and node.versions:
                 node.release()
             for edge, value in zip(node.edges, pulled):
-                if edge is None:
+                if edge is None or value is None:
                     continue
                 target, number = edge
+                if wanted is not None and id(target) not in wanted:
+                    continue
                 place = id(target) if number == 0 else (id(target), number)
                 if place not in arrived:
                     arrived[place] = value

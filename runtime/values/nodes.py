@@ -18,7 +18,7 @@ import numpy as np
 from ...tracer.array_rules import on_arrays
 from ...tracer.errors import GradientError
 from ...tracer.graph import Node
-from ...tracer.operator import HOLOMORPHIC, Operator
+from ...tracer.operator import HOLOMORPHIC, Operator, Pull
 from ...tracer.ops.reduction import sum_to_shape, summed_to_shape
 from ...tracer.origin import backward_of
 from ...tracer.spec import Spec
@@ -489,14 +489,17 @@ class OperatorNode(SavingNode):
             with backward_of(self.forward.origin, self.plan.operator.name):
                 return self._run_rules(cotangents[0], wanted, create_graph)
         (g,) = cotangents
-        are_all = all(wanted[position] for position in self.plan.positions)
-        if create_graph or not are_all or not isinstance(g, ARRAYS):
+        if create_graph or not isinstance(g, ARRAYS):
             self._require_saved()
             return self._run_rules(g, wanted, create_graph)
-        return self.pull_all(g)
+        plan = self.plan
+        positions = tuple([position for position in plan.positions if wanted[position]])
+        if positions == plan.positions:
+            return self.pull_all(g)
+        return self.pull_all(g, plan.operator.pulling(positions, len(self.edges), on_arrays))
 
-    def pull_all(self, g: Any) -> Sequence[Any]:
-        """The cotangents of all edges, of arrays."""
+    def pull_all(self, g: Any, pull: Pull | None = None) -> Sequence[Any]:
+        """The cotangents of all edges, of arrays; of those that `pull` gives, if it is not the plan's."""
         if self.freed:
             raise GradientError(FREED)
         for _, cell, version in self.versions:
@@ -506,14 +509,15 @@ class OperatorNode(SavingNode):
         specs, y_spec = self.specs or NO_SPECS
         if plan.is_holomorphic and g.dtype.kind == "c":
             pulled = plan.operator.pulled(
-                plan.pull, g, self.result, y_spec, self.operands or (), specs, self.attributes
+                pull or plan.pull, g, self.result, y_spec, self.operands or (), specs, self.attributes
             )
         else:
-            pulled = plan.pull(g, self.result, y_spec, self.operands or (), specs, self.attributes)
+            pulled = (pull or plan.pull)(g, self.result, y_spec, self.operands or (), specs, self.attributes)
         if self.shapes is None:
             return pulled
         for position, shape in zip(plan.positions, self.shapes):
-            if pulled[position].shape != shape:  # type: ignore[union-attr]
+            one = pulled[position]
+            if one is not None and one.shape != shape:
                 return self._summed(pulled)
         return pulled
 
@@ -521,7 +525,8 @@ class OperatorNode(SavingNode):
         """Cotangents of the shape that operands were broadcast to, in the operands' own."""
         found = list(pulled)
         for position, shape in zip(self.plan.positions, self.shapes or ()):
-            found[position] = summed_to_shape(found[position], shape)
+            if found[position] is not None:
+                found[position] = summed_to_shape(found[position], shape)
         return found
 
     def _run_rules(self, g: Any, wanted: Sequence[bool], create_graph: bool) -> list[Any]:

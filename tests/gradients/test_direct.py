@@ -158,6 +158,21 @@ def test_parts_have_the_gradients_of_the_general_way(program: Callable[..., Any]
     np.testing.assert_allclose(slope, wanted[0], rtol=1e-12)
 
 
+def test_leaves_that_are_not_asked_for_get_nothing() -> None:
+    rng = np.random.default_rng(0)
+    x, w = (pb.from_numpy(rng.normal(size=size)).requires_grad_() for size in (5, ()))
+    seen: list[Any] = []
+    w.register_hook(seen.append)
+    y = x * 1.0
+    y[1] = w  # whose gradient CopySlices gives, asked or not
+    total = (x * w + y * y[1]).sum()
+    (slope,) = pb.autograd.grad(total, [x], retain_graph=True)
+    assert not seen
+    expected, _ = pb.autograd.grad(total, [x, w])
+    np.testing.assert_allclose(slope, expected, rtol=1e-14)
+    assert len(seen) == 1 and w.grad is None
+
+
 @pytest.mark.parametrize("index", [3, -4])
 def test_an_element_that_is_not_there_is_the_general_error(index: int) -> None:
     x = pb.ones(3, requires_grad=True)
