@@ -1,6 +1,7 @@
 """The short way of an operator of elements: evaluated, wrapped and recorded in one frame.
 
-It is for floating and complex arrays of one dtype, and numbers beside floating ones, outside of traces: eager
+It is for floating and complex arrays of one dtype, and what is beside floating ones without changing their
+dtype: numbers, and NumPy's integers and bools beside doubles. It is for what is outside of traces: eager
 code. Each operator has one function for it, which follows from the declaration. All else takes the way
 through promotion and `apply`, to the same result: the function calls the `general` one, or says
 NotImplemented. Decompositions, which have several results, have a short way where nothing is recorded.
@@ -28,6 +29,7 @@ Function = Callable[..., Any]
 EXACT = 2**53
 """Integers below are floats without loss."""
 _NUMPY = (NumpyTensor, NumpyScalar)
+_OF_NUMPY = (ndarray, np.float64, np.int64, np.bool_)
 _KINDS = {TorchTensor: TorchTensor} | dict.fromkeys(_NUMPY, NumpyTensor)
 """Of one operand's kind that of an array which is the result."""
 _PAIRS: dict[tuple[type, type], tuple[type[Tensor], bool, bool]] = {
@@ -35,8 +37,8 @@ _PAIRS: dict[tuple[type, type], tuple[type[Tensor], bool, bool]] = {
     **{(one, other): (NumpyTensor, True, True) for one in _NUMPY for other in _NUMPY},
     **{(one, other): (_KINDS[one], True, False) for one in _KINDS for other in (float, int)},
     **{(other, one): (_KINDS[one], False, True) for one in _KINDS for other in (float, int)},
-    **{(one, other): (NumpyTensor, True, False) for one in _NUMPY for other in (ndarray, np.float64)},
-    **{(other, one): (NumpyTensor, False, True) for one in _NUMPY for other in (ndarray, np.float64)},
+    **{(one, other): (NumpyTensor, True, False) for one in _NUMPY for other in _OF_NUMPY},
+    **{(other, one): (NumpyTensor, False, True) for one in _NUMPY for other in _OF_NUMPY},
 }
 """Of two operands' kinds that of an array which is the result, and which of them are tensors."""
 _new = object.__new__
@@ -331,7 +333,11 @@ def _beside(array: Any, other: Any) -> tuple[Any, bool]:
         return other, True
     if kind is int:
         return (float(other), True) if -EXACT < other < EXACT else (other, False)
-    return other, other.dtype == array.dtype
+    if other.dtype == array.dtype:
+        return other, True
+    if array.dtype.char == "d" and other.dtype.kind in "biu":  # which NumPy promotes so
+        return other.astype(array.dtype), True
+    return other, False
 
 
 def _note(node: OperatorNode, versions: list[Any]) -> None:

@@ -74,6 +74,17 @@ def test_operands_of_two_dtypes_take_the_general_way() -> None:
     assert DIRECT["multiply"](single, 2**60) is NotImplemented
     assert (single * np.float64(2.0)).dtype == np.float64
     assert (single * 2.0).dtype == np.float32
+    assert DIRECT["multiply"](single, np.arange(2)) is NotImplemented
+    assert (single * np.arange(2)).dtype == np.float64
+
+
+@pytest.mark.parametrize("other", [np.array([2, 3]), np.array([True, False]), np.int64(2), np.bool_(True)])
+def test_integers_and_bools_beside_doubles_are_doubles(other: Any) -> None:
+    x = make(np.array([0.5, 2.0]), NumpyTensor).requires_grad_()
+    for found in (DIRECT["multiply"](x, other), DIRECT["multiply"](other, x)):
+        assert found.dtype == np.float64
+        np.testing.assert_array_equal(found.detach()._value, x.detach()._value * other)
+        np.testing.assert_array_equal(gradients(found, [x])[0], np.ones(2) * other)
 
 
 def test_what_was_saved_and_written_to_is_an_error_by_the_short_way_too() -> None:
@@ -341,9 +352,10 @@ def test_arrays_are_joined_with_tensors_by_the_short_way() -> None:
         assert DIRECT_FUNCTIONS[np.concatenate](others) is NotImplemented
 
 
-def test_an_array_beside_a_tensor_is_copied_where_the_program_writes() -> None:
+@pytest.mark.parametrize("dtype", [float, int])
+def test_an_array_beside_a_tensor_is_copied_where_the_program_writes(dtype: type) -> None:
     def loss(x: Any) -> Any:
-        buffer = np.array(FACTORS)
+        buffer = np.array(FACTORS, dtype)
         products = x * buffer
         buffer[:] = 0.0
         return products.sum()
