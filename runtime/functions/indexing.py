@@ -26,7 +26,7 @@ from ..tape.apply import apply, unwrap, wrap
 from ..tape.direct_parts import is_basic, read_part
 from ..tape.local import is_local, local
 from ..values.foreign import how_to_pass, unboxed
-from ..values.tensor import Tensor, make
+from ..values.tensor import Tensor, TorchTensor, make
 from ..values.value_kinds import Auxiliary, NumpyScalar, NumpyTensor, as_array
 from .common import array_dtype, as_dtype, fail, iota, require_broadcast, tensor
 from .joining import stack
@@ -86,10 +86,32 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     """
     if is_basic(index) and (short := read_part(input, index)) is not None:
         return short
+    if type(index) in INDEX_ARRAYS and (short := _gathered_directly(input, index)) is not None:
+        return short
     shown = view_at(tensor(input, "__getitem__"), index)
     if isinstance(shown, NumpyTensor) and not shown._value.shape:
         return as_array(shown) if _keeps_array(index) else element_of(shown)
     return shown
+
+
+INDEX_ARRAYS = (np.ndarray, TorchTensor, NumpyTensor)
+
+
+def _gathered_directly(x: Tensor, index: Any) -> Tensor | None:
+    """`x[index]` with an array of integers or bools, outside of traces; None where it takes a closer look."""
+    given = unwrap(index)
+    if is_tracing() or type(x) not in INDEX_ARRAYS or type(given) is not np.ndarray or not given.ndim:
+        return None
+    shape = x._value.shape
+    if given.dtype.kind == "b":
+        if given.shape != shape[: given.ndim]:
+            return None
+        return apply(x_ops.gather, x, *given.nonzero(), grad_name="IndexBackward0")
+    if given.dtype.kind not in "iu" or not shape:
+        return None
+    positions = checked_indices(given, shape[0], 0)
+    indices = wrap(index if positions is given else positions)  # which may be written to later
+    return apply(x_ops.gather, x, indices, grad_name="IndexBackward0")
 
 
 def element_of(view: Tensor) -> Tensor:

@@ -298,9 +298,16 @@ INDICES: list[tuple[Any, str]] = [
     ((..., None), "Unsqueeze"), (None, "Unsqueeze"), ((0, None, ...), "Unsqueeze"), (..., "Alias"),
 ]  # fmt: skip
 
+ARRAYS = [
+    (np.array([2, 0, -1, 2]), "Index"), (np.array([[0], [1]], np.int32), "Index"),
+    (np.array([], int), "Index"), (np.array([True, False, True]), "Index"),
+    (np.arange(12).reshape(3, 4) % 5 == 0, "Index"),
+]  # fmt: skip
+"""Their parts are copies."""
+
 
 @pytest.mark.parametrize("kind", [TorchTensor, NumpyTensor])
-@pytest.mark.parametrize(("index", "name"), INDICES, ids=repr)
+@pytest.mark.parametrize(("index", "name"), INDICES + ARRAYS, ids=repr)
 def test_a_part_is_by_its_short_way_what_it_is_by_operators(
     index: Any, name: str, kind: type[Tensor]
 ) -> None:
@@ -366,3 +373,13 @@ def test_an_array_beside_a_tensor_is_copied_where_the_program_writes(dtype: type
 
 
 FACTORS: list[float] = []
+
+
+def test_an_index_array_is_copied_where_the_program_writes() -> None:
+    def loss(x: Any) -> Any:
+        index = np.array([0, 1, 1])
+        chosen = x[index]
+        index[:] = 0
+        return (chosen * chosen).sum()
+
+    np.testing.assert_array_equal(pb.grad(loss)(np.array([1.0, 2.0])), [2.0, 8.0])

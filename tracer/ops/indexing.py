@@ -53,8 +53,9 @@ def _evaluate_scatter_add(updates: np.ndarray, *indices: np.ndarray, shape: tupl
     size = math.prod(shape)
     if updates.dtype == np.float64 and size and indices[0].size:
         inner = math.prod(shape[len(indices) :])
-        rows = np.ravel_multi_index(tuple(indices), shape[: len(indices)])
-        flat = rows.reshape(-1, 1) * inner + np.arange(inner)
+        is_one = len(indices) == 1
+        rows = indices[0] if is_one else np.ravel_multi_index(tuple(indices), shape[: len(indices)])
+        flat = rows if inner == 1 else rows.reshape(-1, 1) * inner + np.arange(inner)
         return np.bincount(flat.reshape(-1), np.ravel(updates), minlength=size).reshape(shape)
     result = np.zeros(shape, updates.dtype)
     np.add.at(result, tuple(indices), updates)
