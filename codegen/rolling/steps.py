@@ -35,7 +35,7 @@ FEWEST_IF_KNOWN = 2
 FEWEST_NODES_SAVED = 48
 """Operations that a loop must spare the later passes and the compiler."""
 FEWEST_ELEMENTWISE = 400
-"""The same for loops whose steps are elementwise: unrolled, an element passes all of them in a register."""
+"""The same for loops of which one over the elements does all steps: an element passes them in a register."""
 FEWEST_NODES_FOR_COPY = 4
 """In a step, for each array that the step takes and that must be copied into a stack first."""
 MOST_PEELED = 3
@@ -405,6 +405,23 @@ def _require_gain(loop: StepsOfLoop, sequence: Sequence[Node]) -> None:
     writes = any(sequence[stretch.start + offset].operator is not m.slice_ for offset in loop.windows)
     if all(node.operator.family == "movement" for node in inside) and not writes:
         raise CannotRoll("it only moves values")
-    is_elementwise = all(node.operator.family == "elementwise" for node in inside)
-    if is_elementwise and saved < FEWEST_ELEMENTWISE and any(node.spec.size > 1 for node in inside):
+    are_elements = any(node.spec.size > 1 for node in inside)
+    if saved < FEWEST_ELEMENTWISE and are_elements and _is_one_pass(loop, sequence):
         raise CannotRoll("one loop over the elements does all steps at once")
+
+
+def _is_one_pass(loop: StepsOfLoop, sequence: Sequence[Node]) -> bool:
+    """Whether one loop over elements can do all steps: whose elements wait for no total of all of them."""
+    step = sequence[loop.start : loop.start + loop.stretch.period]
+    varying = [offset for offset in range(len(step)) if offset not in loop.invariant]
+    if any(step[offset].operator.family not in ("elementwise", "reduction") for offset in varying):
+        return False
+    totals: set[int] = set()
+    count = -1
+    while len(totals) > count:  # until what is carried from step to step tells no more
+        count = len(totals)
+        for offset in varying:
+            read = (one.offset for one in loop.operands[offset] if isinstance(one, Local | Carried))
+            if step[offset].operator.family == "reduction" or not totals.isdisjoint(read):
+                totals.add(offset)
+    return all(step[offset].spec.size <= 1 for offset in totals)

@@ -392,6 +392,32 @@ def test_a_chain_over_elements_stays_one_loop() -> None:
     assert not loops_of(roll(graph).graph.nodes)
 
 
+def test_totals_of_a_chain_over_elements_leave_it_one_loop() -> None:
+    """The gradient by a number is one total in each step, for which no element waits."""
+
+    def misfit(e, x):
+        y = x
+        for _ in range(12):
+            y = y - (y - e * np.sin(y) - x) / (1.0 - e * np.cos(y))
+        return (y * y).sum()
+
+    slope = pb.value_and_grad(pb.compile(misfit))
+    (x,) = arrays((1_000,))
+    assert not loops_of(slope.programs(0.3, x)[0].graph.nodes)
+    for actual, expected in zip(slope(0.3, x), pb.value_and_grad(misfit)(0.3, x), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-10)
+
+
+def test_a_chain_whose_elements_wait_for_a_total_is_a_loop() -> None:
+    def normalised(x):
+        for _ in range(30):
+            x = np.exp(np.sin(x) / x.sum())
+        return x
+
+    (loop,) = loops_of(roll(traced(normalised, *arrays((1_000,)))).graph.nodes)
+    assert loop.length == 30
+
+
 def test_why_a_loop_is_not_rolled() -> None:
     def jumping(x, w, h):
         for t in range(len(x)):
