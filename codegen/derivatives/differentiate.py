@@ -61,9 +61,13 @@ def summed(values: Sequence[Node], cotangents: Sequence[Node]) -> dict[Node, Nod
 def active_nodes(nodes: Iterable[Node], wrt: Sequence[Node]) -> set[Node]:
     """Those of the nodes, operands first, through which a derivative with respect to `wrt` passes."""
     active = {node for node in wrt if node.spec.is_continuous}
+    of_loops: dict[Node, set[int]] = {}
     for node in nodes:
         if node.operator is loop_result:
-            if node.attributes["index"] in _active_results(node.operands[0], active):
+            loop = node.operands[0]
+            if loop not in of_loops:  # for each result again, nests would take exponential time
+                of_loops[loop] = _active_results(loop, active)
+            if node.attributes["index"] in of_loops[loop]:
                 active.add(node)
         elif node.spec.is_continuous and any(
             operand in active and _depends(node.operator, position)

@@ -1,6 +1,7 @@
 """The loop as an operator: its value, its code, its reverse, and what passes do to it."""
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from uncompiled import run_uncompiled
 
 import pullback as pb
-from pullback.codegen.derivatives.differentiate import differentiate
+from pullback.codegen.derivatives.differentiate import active_nodes, differentiate
 from pullback.codegen.pipeline import build_forward, build_pair
 from pullback.codegen.rewriting.simplify import REWRITES, simplify
 from pullback.codegen.rolling.bodies import prune_loops, share_loops, tidy_loops
@@ -381,3 +382,28 @@ def test_rewrites_of_single_operators_are_tried_first() -> None:
     assert all(
         found[0].__module__.endswith("identities") for found in map(REWRITES.get, ("add", "multiply", "sum"))
     )
+
+
+@pytest.mark.parametrize("depth", [2, 4])
+def test_more_carries_of_a_nest_of_loops_are_no_more_searches_for_what_depends(depth: int) -> None:
+    def nest(values: tuple[Any, ...], levels: int) -> tuple[Any, ...]:
+        if levels == 0:
+            return tuple(map(pb.sin, values))
+        return pb.fori_loop(0, 3, lambda _, inner: nest(inner, levels - 1), values)
+
+    def searches(carries: int) -> int:
+        found = 0
+
+        def count(frame: Any, event: str, _: Any) -> None:
+            nonlocal found
+            found += event == "call" and frame.f_code is active_nodes.__code__
+
+        function = pb.compile(lambda x: sum(nest(tuple(x * (k + 1.0) for k in range(carries)), depth)))
+        sys.setprofile(count)
+        try:
+            pb.value_and_grad(function).programs(1.0)
+        finally:
+            sys.setprofile(None)
+        return found
+
+    assert searches(4) == searches(2) > depth
