@@ -2,7 +2,9 @@
 
 import collections
 import dataclasses
+import dis
 import functools
+import inspect
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 import pullback as pb
 from pullback.runtime.bytecode.code_names import names_of
+from pullback.runtime.bytecode.write_instructions import has_operation
 from pullback.runtime.captures.closure import explore
 from pullback.runtime.tracing.signature import ALL, Signature, conform
 from pullback.runtime.values.flatten import Results, flatten, leaf_paths, path_text, unflatten
@@ -269,6 +272,13 @@ def test_names_in_code() -> None:
     names = names_of(reads.__code__)
     loaded, attributes, stored = names.loaded, names.attributes, names.stored
     assert set(loaded) == {"table", "level", "holder"} and "method" in attributes and stored == ()
+
+
+@pytest.mark.parametrize("name", ["IMPORT_NAME", "LOAD_BUILD_CLASS", "BUILD_TUPLE", "BUILD_LIST"])
+def test_code_has_the_operations_that_dis_shows(name: str) -> None:
+    codes = [one.__code__ for one in vars(inspect).values() if inspect.isfunction(one)]
+    shown = [any(one.opname == name for one in dis.get_instructions(code)) for code in codes]
+    assert [has_operation(code, name) for code in codes] == shown
 
 
 # --- the interpreter ----------------------------------------------------------------------------------------
