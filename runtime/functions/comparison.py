@@ -11,7 +11,7 @@ from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
 from ...tracer.spec import BOOL, CONTINUOUS
 from ...tracer.trace import innermost
-from ..tape.apply import apply
+from ..tape.apply import apply, wrap
 from ..values import dtypes
 from ..values.tensor import Tensor
 from ..values.value_kinds import PythonNumber
@@ -208,9 +208,10 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
 
 def where_directly(condition: Any = None, input: Any = None, other: Any = None, *more: Any) -> Any:
     """A choice among floats of one dtype by its short way; NotImplemented for what takes a closer look."""
-    if not isinstance(condition, Tensor) or condition._value.dtype != BOOL or more:
+    mask = condition._value if isinstance(condition, Tensor) else condition
+    if type(mask) is not np.ndarray or mask.dtype != BOOL or more:
         return NotImplemented
-    shape, dtype = condition._value.shape, None
+    shape, dtype = mask.shape, None
     for one in (input, other):
         if type(one) is float:
             continue
@@ -222,7 +223,7 @@ def where_directly(condition: Any = None, input: Any = None, other: Any = None, 
         dtype = value.dtype
     if dtype is None or not shape or innermost() is not None:
         return NotImplemented
-    return apply(e.where, condition, input, other, grad_name="WhereBackward0")
+    return apply(e.where, wrap(condition), input, other, grad_name="WhereBackward0")
 
 
 with_short_way(where, where_directly)

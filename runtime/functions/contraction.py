@@ -34,7 +34,7 @@ from .common import (
     with_short_way,
 )  # fmt: skip
 from .declared import sum as sum_of
-from .movement import permuted, reshape_to
+from .movement import permuted, reshape_directly, reshape_to
 from .parts import diagonal, roll
 
 __all__ = [
@@ -424,6 +424,16 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return apply(e.multiply, a, b)
 
 
+def outer_directly(input: Any = None, other: Any = None, *more: Any) -> Any:
+    """The products of the elements of two vectors by its short way; NotImplemented for all others."""
+    if not isinstance(input, Tensor) or input.ndim != 1 or np.ndim(other) != 1 or more:
+        return NotImplemented
+    column = reshape_directly(input, -1, 1)
+    return column if column is NotImplemented else _multiplied(column, other)
+
+
+_multiplied = direct(e.multiply)
+with_short_way(outer, outer_directly)
 ger = outer
 
 

@@ -29,7 +29,7 @@ from ..functions.arithmetic import pow_directly
 from ..functions.assignment import copy_
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
 from ..functions.comparison import where_directly
-from ..functions.contraction import matmul_directly
+from ..functions.contraction import matmul_directly, outer_directly
 from ..functions.conventions import reduced_directly
 from ..functions.joining import cat_directly, stack_directly
 from ..functions.linalg import solved_directly
@@ -92,6 +92,7 @@ DIRECT_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     },
     np.mean: mean_directly,
     np.dot: matmul_directly,
+    np.outer: outer_directly,
     np.stack: stack_directly,
     np.concatenate: cat_directly,
     np.reshape: reshape_directly,

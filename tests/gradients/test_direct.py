@@ -359,6 +359,42 @@ def test_arrays_are_joined_with_tensors_by_the_short_way() -> None:
         assert DIRECT_FUNCTIONS[np.concatenate](others) is NotImplemented
 
 
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (np.where, lambda x: (np.array([True, False]), x, 0.5)),
+        (np.where, lambda x: (np.array([True, False]), x * x, x)),
+        (np.outer, lambda x: (x, np.array([3.0, 4.0, 5.0]))),
+        (np.outer, lambda x: (x, x)),
+    ],
+)
+def test_arrays_beside_tensors_take_the_short_way(function: Any, arguments: Any) -> None:
+    x = make(np.array([0.5, 2.0]), NumpyTensor).requires_grad_()
+    found, expected = DIRECT_FUNCTIONS[function](*arguments(x)), FUNCTIONS[function](*arguments(x))
+    assert found is not NotImplemented and found.grad_fn.name() == expected.grad_fn.name()
+    np.testing.assert_array_equal(found.detach()._value, expected.detach()._value)
+    require_equal(gradients(found * found, [x]), gradients(expected * expected, [x]))
+
+
+class Chooser:
+    """Code in methods has arrays of NumPy's."""
+
+    def __init__(self) -> None:
+        self.mask = np.array([True, False])
+
+    def loss(self, x: Any) -> Any:
+        chosen = np.where(self.mask, x, 0.0)
+        self.mask[:] = False
+        return (chosen * chosen).sum()
+
+
+def test_a_condition_is_copied_where_the_program_writes() -> None:
+    def loss(x: Any) -> Any:
+        return Chooser().loss(x)
+
+    np.testing.assert_array_equal(pb.grad(loss)(np.array([1.0, 2.0])), [2.0, 0.0])
+
+
 @pytest.mark.parametrize("dtype", [float, int])
 def test_an_array_beside_a_tensor_is_copied_where_the_program_writes(dtype: type) -> None:
     def loss(x: Any) -> Any:
