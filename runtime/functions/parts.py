@@ -164,7 +164,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     distances, places = ([one] if isinstance(one, int | np.integer) else list(one) for one in (shifts, dims))
     if len(distances) != len(places):
         fail(ArgumentError, f"shifts and dimensions must align. shifts: {len(distances)}, dims:{len(places)}")
-    for distance, dim in zip(distances, places):
+    for distance, dim in zip(map(operator.index, distances), places):
         dim = own_dim(dim, x, "roll")
         extent = x._value.shape[dim]
         if abs(distance) > extent:
@@ -251,6 +251,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
         fail(ShapeError, f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     moved = moved_to_end(x, (first, second))
     *outer, rows, columns = moved._value.shape
+    offset = operator.index(offset)
     above, below = max(offset, 0), max(-offset, 0)
     length = max(min(rows - below, columns - above), 0)
     if offset or rows != columns:
@@ -285,7 +286,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     if (first, second) != (x.ndim - 1, x.ndim):
         order = [dim for dim in range(x.ndim + 1) if dim not in (first, second)] + [first, second]
         return permuted(diag_embed(x, offset), m.inverse_permutation(order), "DiagEmbedBackward0")
-    square = apply(diagonal_matrix, x)
+    square, offset = apply(diagonal_matrix, x), operator.index(offset)
     if not offset:
         return square
     sides = ((0, offset), (offset, 0)) if offset > 0 else ((-offset, 0), (0, -offset))

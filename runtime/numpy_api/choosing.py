@@ -15,7 +15,7 @@ from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import as_array
 from .functions import FUNCTIONS, implements
-from .values import axis_of, promoted
+from .values import axis_of, places, promoted
 
 # --- by condition -------------------------------------------------------------------------------------------
 
@@ -66,26 +66,27 @@ def _flat_or(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
     """What is left without some positions of a dimension."""
     x, axis = _flat_or(tensor_of(arr), axis)
-    return selection.index_select(x, axis, tensor_of(np.delete(np.arange(x.shape[axis]), obj)))
+    left = np.delete(np.arange(x.shape[axis]), places("delete", obj))
+    return selection.index_select(x, axis, tensor_of(left))
 
 
 @implements(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """With more slices of a dimension in front of some positions."""
     x, axis = _flat_or(tensor_of(arr), axis)
-    extent = x.shape[axis]
+    obj, extent = places("insert", obj), x.shape[axis]
     more = as_dtype(tensor_of(values), array_dtype(x))
     if np.ndim(obj) == 0 and not isinstance(obj, slice) and more.ndim:
         more = (
             movement.movedim(more, 0, axis) if more.ndim == x.ndim else more.unsqueeze(min(axis, more.ndim))
         )
     several = more.shape[axis] if more.ndim == x.ndim else 1
-    places = [obj] * several if np.ndim(obj) == 0 and not isinstance(obj, slice) else obj
-    order = np.insert(np.arange(extent), places, -1)
+    before = [obj] * several if np.ndim(obj) == 0 and not isinstance(obj, slice) else obj
+    order = np.insert(np.arange(extent), before, -1)
     added = np.flatnonzero(order < 0)
     order[added] = extent + np.arange(added.size)
     if np.ndim(obj) and added.size:  # given in any order
-        order[added] = extent + np.argsort(np.asarray(places) % (extent + 1), kind="stable")
+        order[added] = extent + np.argsort(np.asarray(before) % (extent + 1), kind="stable")
     shape = [*x.shape[:axis], added.size, *x.shape[axis + 1 :]]
     both = joining.cat([x, movement.broadcast_to(more, shape)], axis)
     return selection.index_select(both, axis, tensor_of(order))

@@ -27,7 +27,7 @@ from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import PythonNumber, as_array
 from .protocols import FUNCTIONS, converted, fresh
-from .values import averaged, axes_of, axis_of, each_once, known, promoted, require_choice
+from .values import averaged, axes_of, axis_of, each_once, known, places, promoted, require_choice
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -282,27 +282,25 @@ implements(np.column_stack)(lambda tup: joining.column_stack(_in_dtype(tup, None
 implements(np.append)(lambda arr, values, axis=None: _concatenate([arr, values], axis))
 implements(np.array_split, shares=True)(
     lambda ary, indices_or_sections, axis=0: list(
-        joining.tensor_split(_to_split(ary, indices_or_sections), indices_or_sections, axis)
+        joining.tensor_split(tensor_of(ary), _cuts(indices_or_sections), axis)
     )
 )
 implements(np.unstack, shares=True)(lambda x, axis=0: tuple(_moveaxis(x, axis, 0)))
 
 
-def _to_split(ary: Any, indices_or_sections: Any) -> Tensor:
-    if isinstance(indices_or_sections, Tensor | float) or np.asarray(indices_or_sections).dtype.kind == "f":
+def _cuts(indices_or_sections: Any) -> Any:
+    cuts = places("split", indices_or_sections)
+    if np.size(cuts) and np.asarray(cuts).dtype.kind == "f":
         fail(ArgumentError, "numpy.split: positions or a number of sections must be integers.")
-    return tensor_of(ary)
+    return cuts
 
 
 @implements(np.split, shares=True)
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    x = _to_split(ary, indices_or_sections)
-    if isinstance(indices_or_sections, int) and x.shape[axis] % indices_or_sections:
-        fail(
-            ArgumentError,
-            f"array split does not result in an equal division: {x.shape[axis]} by {indices_or_sections}",
-        )
-    return list(joining.tensor_split(x, indices_or_sections, axis))
+    x, cuts = tensor_of(ary), _cuts(indices_or_sections)
+    if isinstance(cuts, INTEGERS) and x.shape[axis] % cuts:
+        fail(ArgumentError, f"array split does not result in an equal division: {x.shape[axis]} by {cuts}")
+    return list(joining.tensor_split(x, cuts, axis))
 
 
 implements(np.hsplit, shares=True)(

@@ -128,3 +128,12 @@ def without_tensors(arguments: list[Any], keywords: dict[str, Any]) -> Any:
 def known(function: str, *values: Any) -> list[np.ndarray]:
     """The arrays that the values are now; of a traced one that is a question with a guard."""
     return [tensor_of(one)._detached()._concrete(f"numpy.{function}") for one in values]
+
+
+def places(function: str, given: Any) -> Any:
+    """Positions, slices or a mask as NumPy takes them; tensors, also in lists, are asked for their values."""
+    if isinstance(given, Tensor):
+        return known(function, given)[0][()]
+    if isinstance(given, list | tuple):
+        return [places(function, one) for one in given]
+    return given

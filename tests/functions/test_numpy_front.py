@@ -346,6 +346,33 @@ def test_what_is_not_supported_says_so(call: Callable[[Any], Any], message: str)
     assert "test_numpy_front.py:" in str(caught.value), "the message names the user's line"
 
 
+STEPS = np.array([1, 2])
+PLACED: list[Callable[[Any], Any]] = [
+    lambda x: np.roll(x, STEPS[0], axis=0), lambda x: np.roll(x, tuple(STEPS), (0, 1)),
+    lambda x: sum(np.roll(x, -step, axis=1) for step in STEPS), lambda x: np.diag(x, STEPS[0]),
+    lambda x: np.diag(x[0], STEPS[1]), lambda x: np.trace(x, STEPS[0]), lambda x: np.split(x, STEPS)[1],
+    lambda x: np.array_split(x, STEPS[1], 1)[0], lambda x: np.split(x, [np.argmax(x[:, 0])])[0],
+    lambda x: np.split(x, [])[0], lambda x: np.delete(x, np.argmax(x[:, 0]), axis=0),
+    lambda x: np.delete(x, [STEPS[0], 0], axis=1), lambda x: np.insert(x, np.argmin(x[0]), 0.0, axis=1),
+    lambda x: np.insert(x[0], STEPS, 0.0),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("uncompiled")
+@pytest.mark.parametrize("function", PLACED)
+def test_elements_of_arrays_say_where(function: Callable[[Any], Any]) -> None:
+    """Positions that are traced, or computed from what is differentiated."""
+    x = np.array([[1.0, 5.0, 2.0], [3.0, 0.5, 7.0], [0.3, 4.0, 6.0]])
+    np.testing.assert_array_equal(pb.compile(function)(x), function(x))
+
+    def squared(x: Any) -> Any:
+        return (function(x) ** 2).sum()
+
+    for one in (squared, pb.compile(squared)):
+        value, gradient = pb.value_and_grad(one)(x)
+        np.testing.assert_allclose([value, (x * gradient).sum()], [squared(x), 2 * squared(x)], rtol=1e-14)
+
+
 @pytest.mark.parametrize("divide", [np.divide, np.log])
 def test_where_with_out_keeps_what_is_undefined_out_of_the_gradient(divide: Any) -> None:
     a = np.array([0.0, 2.0, -1.0])
