@@ -320,7 +320,7 @@ class _Explorer:
             reason = f"be read as arrays: {refusal}"
         return TraceError(
             f"{self._code_name()} reaches {label}{place}: objects of type {type(value).__name__} can't "
-            f"{reason}. Pass what it gives as an argument, or keep it as a list or an array."
+            f"{reason}. Make a list or an array of what it gives, and pass or keep that."
         )
 
     def _code_name(self) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, LeakedTraceError
 from ...tracer.spec import SUPPORTED, Spec
+from ..captures.objects import is_instance
 from ..values import dtypes
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from ..values.foreign import how_to_pass, is_sparse
@@ -277,9 +278,9 @@ class Signature:
         try:
             hash(leaf)
         except TypeError:
-            if is_sparse(leaf):  # whose content is compared in each call
+            if is_sparse(leaf) or is_instance(leaf):  # what it holds is read and compared in each call
                 return type(leaf), Identity(leaf)
-            instead = how_to_pass(leaf) or " Pass a tuple for a list, or arrays."
+            instead = how_to_pass(leaf) or " Pass a tuple for a list, a frozenset for a set, or arrays."
             raise ArgumentError(
                 f"{self.name}: argument '{call.leaf_name()}' is a {type(leaf).__name__}, which is neither an "
                 f"array nor hashable. What is no array is static and must be hashable.{instead}"

@@ -22,10 +22,11 @@ from ...tracer.trace import Draw, Guard, Stream, Trace, tracing
 from ...tracer.verify import checked
 from ..autograd import autograd
 from ..captures.closure import explore
+from ..captures.contents import PLAIN_TYPES
 from ..captures.identities import Pattern, held_by, pattern_of, require_alike, shared
 from ..captures.objects import is_opaque
 from ..captures.places import NOTHING, Changed, Reading, Source
-from ..captures.randomness import RANDOM, Streams, refuse_moved
+from ..captures.randomness import Streams, refuse_moved
 from ..captures.state import Updates
 from ..values.differentiated import differentiating, is_differentiated
 from ..values.flatten import Results, is_container, structured_parts, with_classes
@@ -37,7 +38,7 @@ from ..values.tensor import Tensor, make
 from ..values.value_kinds import kind_of_value
 from .counters import NONE, Counted, Counting, LoopCounters, counted
 from .guards import Guards
-from .signature import EXACT, Call, conform, is_number, spec_of_leaf
+from .signature import Call, conform, is_number, spec_of_leaf
 from .standpoints import Standpoints
 from .substitution import ChangesFound, Substitution
 
@@ -222,18 +223,11 @@ def substituted_arguments(
 
 
 def explored_leaves(call: Call) -> list[int]:
-    """The positions of the static leaves that hold others."""
+    """The positions of the static leaves that may hold others: all but numbers, texts and dtypes."""
     return [
         index
         for index, (leaf, is_array) in enumerate(zip(call.leaves, call.is_array))
-        if not is_array
-        and type(leaf) not in EXACT
-        and (
-            callable(leaf)
-            or hasattr(leaf, "__dict__")
-            or hasattr(leaf, "__slots__")
-            or isinstance(leaf, RANDOM)
-        )
+        if not is_array and type(leaf) not in PLAIN_TYPES and not isinstance(leaf, np.generic | np.dtype)
     ]
 
 

@@ -624,6 +624,39 @@ def test_a_change_is_seen(name: str) -> None:
     np.testing.assert_allclose(compiled(X), function(X))
 
 
+class Equal:
+    """Objects that are equal and can't be hashed."""
+
+    def __init__(self, factor: float, row: Any) -> None:
+        self.factor, self.row = factor, row
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Equal)
+
+
+@pytest.mark.parametrize("kind", [Equal, types.SimpleNamespace])
+def test_objects_that_cannot_be_hashed_may_be_arguments(kind: Any) -> None:
+    compiled = pb.compile(lambda x, options: x * options.row * options.factor)
+    one, other = kind(factor=1.0, row=np.ones(3)), kind(factor=4.0, row=X)
+    np.testing.assert_allclose(compiled(X, one), X)
+    np.testing.assert_allclose(compiled(X, other), 4 * X * X)
+    one.row = 2 * X
+    np.testing.assert_allclose(compiled(X, one), 2 * X * X)
+    assert compiled.cache_info().traces == 2
+    one.factor = 3.0
+    np.testing.assert_allclose(compiled(X, one), 6 * X * X)
+    np.testing.assert_allclose(compiled(X, other), 4 * X * X)
+
+
+def test_a_view_of_a_dict_may_be_an_argument() -> None:
+    compiled, factors = pb.compile(lambda x, factors: x * sum(factors)), {"a": 1.0}
+    np.testing.assert_allclose(compiled(X, factors.values()), X)
+    values = factors.values()
+    np.testing.assert_allclose(compiled(X, values), X)
+    factors["a"] = 4.0
+    np.testing.assert_allclose(compiled(X, values), 4 * X)
+
+
 def test_arrays_in_containers_are_read_without_a_new_trace() -> None:
     rows = collections.deque([np.ones(3), np.ones(3)])
     options = collections.OrderedDict(weight=np.ones(3))
@@ -662,8 +695,13 @@ def test_what_is_used_up_by_reading_is_refused(make: Any) -> None:
     def scaled(x: Any) -> Any:
         return x * next(values)
 
-    with pytest.raises(TraceError, match=r"scaled reaches values, at .*test_reach.py:\d+: .*as an argument"):
+    def given(x: Any, values: Any) -> Any:
+        return x * sum(values)
+
+    with pytest.raises(TraceError, match=r"scaled reaches values, at .*test_reach.py:\d+: .*Make a list or"):
         pb.compile(scaled)(X)
+    with pytest.raises(TraceError, match=r"given reaches values, at .*test_reach.py:\d+: .*Make a list or"):
+        pb.compile(given)(X, values)
     assert next(values) == 1.0
 
 
