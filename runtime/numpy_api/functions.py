@@ -488,9 +488,16 @@ implements(np.allclose)(
 implements(np.array_equal)(lambda a1, a2: PUBLIC["equal"](*promoted([a1, a2])))
 implements(np.isposinf)(lambda x: PUBLIC["isposinf"](tensor_of(x)))
 implements(np.isneginf)(lambda x: PUBLIC["isneginf"](tensor_of(x)))
-implements(np.nonzero)(lambda a: selection.nonzero(tensor_of(a), as_tuple=True))
 implements(np.argwhere)(lambda a: selection.nonzero(tensor_of(a)))
 implements(np.flatnonzero)(lambda a: selection.nonzero(tensor_of(a).reshape(-1), as_tuple=True)[0])
+
+
+@implements(np.nonzero)
+def _nonzero(a: Any) -> tuple[Tensor, ...]:
+    x = tensor_of(a)
+    if not x.ndim:
+        fail(ShapeError, "numpy.nonzero: a number has no positions. Use numpy.atleast_1d(x).nonzero().")
+    return selection.nonzero(x, as_tuple=True)
 
 
 @implements(np.shape)

@@ -9,7 +9,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError
 from ...tracer.spec import INT64
 from ..functions import PUBLIC
-from ..functions.common import array_dtype, as_dtype, fail, one_dim
+from ..functions.common import array_dtype, as_dtype, fail, one_dim, own_dim
 from ..functions.ordering import between, ordered_positions, ordered_values
 from ..functions.selection import take_along_dim
 from ..tape.apply import wrap
@@ -32,7 +32,8 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None)
     """The elements in order; sorting is always stable."""
     require_choice(kind, SORTS, "sort", "kind")
     x, axis = _along(a, axis)
-    if x.is_complex() and x.ndim:
+    own_dim(axis, x, "numpy.sort")
+    if x.is_complex():
         return take_along_dim(x, _complex_positions(x, axis), axis)
     return ordered_values(x, axis)
 
@@ -42,10 +43,10 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = No
     """The positions that sort; equal elements as NumPy leaves them where it need not keep their order."""
     require_choice(kind, SORTS, "argsort", "kind")
     x, axis = _along(a, axis)
-    if x.is_complex() and x.ndim:
-        return _complex_positions(x, axis)
     if not x.ndim:
-        return PUBLIC["argsort"](x, axis)
+        x = x.reshape(-1)  # as NumPy, whose result has one element
+    if x.is_complex():
+        return _complex_positions(x, axis)
     dim = one_dim(axis, x.ndim, "argsort")
     return ordered_positions(x, dim, stable=bool(stable) or kind not in (None, "quicksort"))
 
@@ -64,7 +65,8 @@ def _complex_positions(x: Tensor, axis: int) -> Tensor:
 @implements(np.partition)
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Tensor:
     """All elements in order, as `kth` of them must be."""
-    x, dim = _along(a, axis)
+    x, axis = _along(a, axis)
+    dim = own_dim(axis, x, "numpy.partition")
     places, count = at_hand(kth), x.shape[dim]
     if places is not None and (
         places.dtype.kind not in "iu" or np.any((places < -count) | (places >= count))

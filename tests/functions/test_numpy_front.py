@@ -108,7 +108,8 @@ TABLE = """
     np.isclose(x,x+1e-9) np.zeros_like(x) np.ones_like(n) np.full_like(x,2.5)
     np.zeros_like(x,dtype=np.int32) np.copy(x) np.real(x) x[::-1] x[1:,None] x[...,::-2] x[-1,::-1] x[j]
     x[j,::-1] x[:,j] np.sort(x,axis=0) np.sort(x,axis=None) np.sort(i,kind='stable')
-    np.argsort(v) np.argsort(x,0) np.median(x) np.median(x,axis=1,keepdims=True) np.median(x,(0,1))
+    np.argsort(v) np.argsort(x,0) np.argsort(x[0,0]) np.argsort(x[0,0]+1j) np.sort(x[0,0],axis=None)
+    np.median(x) np.median(x,axis=1,keepdims=True) np.median(x,(0,1))
     np.median(n) np.quantile(n,0.3) np.cov(f) np.take(x,[],axis=0) np.copysign(2.0,x)
     np.quantile(x,0.3) np.quantile(x,[0.1,0.5],axis=0) np.percentile(x,25) np.percentile(x,[5,95],axis=1)
     np.sum(x,where=b) np.sum(x,1,where=b,initial=0.5) np.mean(x,0,where=x>-9) np.max(x,1,initial=0.1)
@@ -526,6 +527,7 @@ np.vsplit(x[0], 1) | np.flip(x, (0, 0)) | np.rot90(x, axes=(0, 0))
 np.linalg.outer(x, x[0]) | np.linalg.vecdot(x, x[:, :2]) | np.trim_zeros(x[0], "left")
 np.average(x, weights=x[0])
 np.lib.stride_tricks.sliding_window_view(x, 2) | np.apply_along_axis(np.sum, 2, x) | np.transpose(x, (0, 0))
+np.sort(x[0, 0]) | np.sort(x[0, 0] + 1j) | np.partition(x[0, 0], 0) | np.nonzero(x[0, 0])
 np.compress([True], x, axis=2) | np.vecdot(x, x[:, :2]) | np.linalg.norm(x, axis=2) | np.unwrap(x, axis=2)
 """
 
