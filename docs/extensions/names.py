@@ -10,10 +10,12 @@ Examples in docstrings that show no result get the one that they have.
 """
 
 import builtins
+import contextlib
 import doctest
 import importlib
 import inspect
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
@@ -79,7 +81,8 @@ def show_results(app: Sphinx, kind: str, full: str, value: Any, options: Any, li
     if example is None or any(one.want for one in doctest.DocTestParser().get_examples("\n".join(lines))):
         return
     names = {"np": numpy, "pb": pullback, **vars(pullback), **vars(builtins), name: value}
-    result = repr(eval(example.lstrip(" >"), names))
+    with TemporaryDirectory() as folder, contextlib.chdir(folder):  # that of a file an example writes
+        result = repr(eval(example.lstrip(" >"), names))
     if result != "None":
         indent = example[: -len(example.lstrip())]
         at = lines.index(example) + 1
