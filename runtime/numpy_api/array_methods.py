@@ -223,9 +223,17 @@ def numpy_operator(ufunc: np.ufunc, torch: Method | None, reflected: bool = Fals
         if not isinstance(other, OPERANDS) or (is_sequence and type(self) is PythonNumber):
             return NotImplemented
         operands = (other, self) if reflected else (self, other)
+        if ufunc is np.power and not reflected and _is_square_of_truths(self, other):
+            return settled(called(np.square, (self,)), [self])
         return settled(called(ufunc, operands), without_lists(operands))
 
     return functools.wraps(torch)(method) if torch is not None else method
+
+
+def _is_square_of_truths(array: Tensor, exponent: Any) -> bool:
+    """Whether `array ** exponent` is NumPy's square: int8 of bools, where its power gives int64."""
+    is_array = type(array) is NumpyTensor and array_dtype(array).kind == "b"
+    return is_array and python_type(exponent) is int and bool(exponent == 2)
 
 
 def numpy_operators(methods: dict[str, Method]) -> dict[str, Method]:

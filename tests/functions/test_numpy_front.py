@@ -155,7 +155,7 @@ TABLE = """
     b.nonzero()[0] x.trace(1) z.trace(axis1=1,axis2=2) z.diagonal(axis1=1,axis2=2) x[None].squeeze(axis=0)
     x.compress([True,False,True],axis=0) x.round(1) x.item(3) x.item(1,2) x.flat[3] x.flat[2:5] x.view() n/2
     n*0.5 n+1.5 n//3.0 i/2 k/2 f*np.float64(2) f+n n<<1 n>>1 5&n x@n.T f@x.T x+[1,2,3,4] [1,2,3,4]/p
-    x*(1,2,3,4) x<[0,0,0,0] [1,2,3]@x divmod(p,0.3) n**2 k-1 b*n
+    x*(1,2,3,4) x<[0,0,0,0] [1,2,3]@x divmod(p,0.3) n**2 k-1 b*n b**2 b**3
     np.left_shift(n,1) np.right_shift(n,1) np.frexp(x) np.ldexp(x,2) np.gcd(n,6) np.vecdot(x,y,axis=0)
     np.subtract.reduce(x) np.logaddexp.reduce(x,axis=1) np.fmin.reduce(x,axis=None) np.hypot.reduce(x)
     np.logical_xor.reduce(b) np.bitwise_or.reduce(n,axis=1) np.maximum.accumulate(x,axis=1)
