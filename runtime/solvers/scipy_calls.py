@@ -23,8 +23,9 @@ Function = Callable[..., Any]
 def refuse(name: str, options: Mapping[str, Any]) -> None:
     """UnsupportedError for options that are not dealt with."""
     given = [
-        key for key, value in options.items() if value is not None and value is not False and value != ()
-    ]
+        key for key, value in options.items()
+        if value is not None and value is not False and not (isinstance(value, tuple) and not value)
+    ]  # fmt: skip
     if given:
         fail(
             UnsupportedError,

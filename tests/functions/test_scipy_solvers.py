@@ -123,6 +123,8 @@ def test_refusals(run: Any) -> None:
         run(pb.grad(lambda a: optimize.minimize(bent, np.full(1, 1.4), (a,), method="BFGS").x.sum()))(0.5)
     with pytest.raises(UnsupportedError, match=r"scipy\.optimize\.minimize: callback"):
         run(pb.grad(lambda a: optimize.minimize(bowl, np.ones(1), (a,), callback=print).x.sum()))(1.0)
+    with pytest.raises(UnsupportedError, match=r"scipy\.integrate\.quad: weight, wvar"):
+        run(pb.grad(lambda a: integrate.quad(np.exp, 0.0, 1.0, weight="cos", wvar=a)[0]))(np.ones(()))
 
 
 def stepping(x: Any, a: Any) -> Any:
