@@ -42,11 +42,15 @@ class Refusing:
     def _refusing(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
         def call(*arguments: Any, **options: Any) -> Any:
-            if any_tensor(arguments, options):
+            if self._is_refused(arguments, options):
                 self._refuse(name)
             return method(*arguments, **options)
 
         return call
+
+    def _is_refused(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
+        """Whether arguments of a method of SciPy's are more than it can take."""
+        return any_tensor(arguments, options)
 
     def _refuse(self, method: str) -> Any:
         fail(

@@ -21,7 +21,7 @@ def stand_ins() -> dict[str, Any]:
     """What stands for each distribution, by name; SciPy has been imported by who asks."""
     stats = vars(sys.modules["scipy.stats"])
     drawn = {name: one for name, one in stats.items() if hasattr(one, "rvs") and not isinstance(one, type)}
-    return {name: Sampled(one) for name, one in drawn.items()} | {
+    return {name: Sampled(name, one) for name, one in drawn.items()} | {
         name: MULTIVARIATE[name][0](name, stats[name])
         if name in MULTIVARIATE
         else Distribution(name, stats[name])
@@ -34,7 +34,9 @@ def stand_in(value: Any) -> Any:
     if type(value).__module__ == "scipy.stats._distn_infrastructure":
         stand_in = stand_ins().get(value.dist.name)
         declared = isinstance(stand_in, Distribution)
-        return Frozen(stand_in, value.args, value.kwds, value) if declared else Sampled(value)
+        if declared:
+            return Frozen(stand_in, value.args, value.kwds, value)
+        return Sampled(value.dist.name or type(value.dist).__name__, value)
     if type(value).__name__ == "gaussian_kde":
         return kernel_density_of(value)
     for name, (_, parameters) in MULTIVARIATE.items():

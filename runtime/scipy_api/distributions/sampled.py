@@ -1,45 +1,47 @@
-"""Random numbers of SciPy's distributions: in a trace each call draws them, as plain Python would."""
+"""Any distribution of SciPy's: in a trace each call draws random numbers, as plain Python would."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ....tracer.trace import is_tracing
 from ...captures.randomness import drawing_from
+from ...values.differentiated import is_differentiated
+from ...values.tensor import Tensor
 from ..refusing import Refusing
 
 
-class Sampled:
-    """What stands for any distribution of SciPy's."""
+def _holds_differentiated(data: Any) -> bool:
+    """Whether data for an array have a Tensor among them whose gradient is asked for."""
+    if isinstance(data, list | tuple):
+        return any(map(_holds_differentiated, data))
+    return isinstance(data, Tensor) and is_differentiated(data)
 
-    _real: Any
 
-    def __init__(self, real: Any) -> None:
-        self._real = real
+class Sampled(Refusing):
+    """What stands for any distribution of SciPy's; its methods refuse values that would lose a gradient."""
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
+    def __init__(self, name: str, real: Any) -> None:
+        self._name, self._real = f"scipy.stats.{name}", real
+
+    def _is_refused(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
+        return any(map(_holds_differentiated, (*arguments, *options.values())))
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        return Sampled(self._real(*arguments, **options))
+        frozen = self._refusing("freeze", self._real)(*arguments, **options)
+        return Sampled(self._name.removeprefix("scipy.stats."), frozen)
 
     def rvs(self, *arguments: Any, random_state: Any = None, **options: Any) -> Any:
         """Random numbers."""
         if not is_tracing() or isinstance(random_state, int | np.integer):
-            return self._plain_method("rvs")(*arguments, random_state=random_state, **options)
+            return self._refusing("rvs", self._real.rvs)(*arguments, random_state=random_state, **options)
         stream = self._real.random_state if random_state is None else random_state
         return drawing_from(stream, self._real.rvs)(*arguments, **options)
 
-    def _plain_method(self, name: str) -> Callable[..., Any]:
-        found: Callable[..., Any] = getattr(self._real, name)
-        return found
 
+class Distributed(Sampled):
+    """The same of one that takes Tensors in some of its methods, and refuses them in all others."""
 
-class Distributed(Refusing, Sampled):
-    """The same of one that takes Tensors in some of its methods."""
-
-    def _plain_method(self, name: str) -> Callable[..., Any]:
-        return self._refusing(name, super()._plain_method(name))
+    _is_refused = Refusing._is_refused
