@@ -82,7 +82,7 @@ def counted(
     repeated: Tally[Any] = Tally()
     for number, guard in zip(numbers, rolled):
         standpoint = guards[number].standpoint
-        if standpoint is not None and standpoint.is_in_loop:
+        if standpoint is not None and (standpoint.is_in_loop or guard.counts is not None):
             repeated[standpoint.code] += 1 if guard.counts is None else OF_SOME_TURNS
     seen: dict[Any, dict[LoopCounter, set[str]]] = {}
     for guard in guards:

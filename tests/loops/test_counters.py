@@ -122,6 +122,14 @@ def elements_by_a_count(a):
     return a
 
 
+def of_alike_turns(a):
+    count = 0
+    while a > 1.0:
+        a = a * 0.7
+        count += 1
+    return a * count
+
+
 def in_a_function(a):
     def root(a):
         x = a
@@ -153,7 +161,7 @@ def with_a_search_along_lines(a):
 VALUES = (10.0, 3.0, 1e2, 1e4)
 ONE_PROGRAM = [
     newton, bisection, secant, kepler, largest_eigenvalue, smaller_steps, every_third, powers_of_a_count,
-    counted_backwards, elements_by_a_count, in_a_function,
+    counted_backwards, elements_by_a_count, of_alike_turns, in_a_function,
 ]  # fmt: skip
 
 
