@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..tracer.lapack import ROUTINES
+from .complex_matrices import copy_pairs
 
 complex_eigenvectors = ROUTINES["complex_eigenvectors"]
 complex_eigenvectors_of_upper = ROUTINES["complex_eigenvectors_of_upper"]
@@ -73,6 +74,25 @@ def conjugate_pairs(out: np.ndarray, rows: int) -> None:
             out[row, column, 1] = -out[row, column, 1]
 
 
+def are_finite_pairs(matrix: np.ndarray) -> bool:
+    """Whether no part of a number is nan or inf."""
+    nothing = 0.0  # but of nan and inf
+    for row in range(matrix.shape[0]):
+        for column in range(matrix.shape[1]):
+            nothing += 0.0 * matrix[row, column, 0] + 0.0 * matrix[row, column, 1]
+    return nothing == 0.0
+
+
+def is_finite_triangle(matrix: np.ndarray, lower: bool) -> bool:
+    """`are_finite_pairs` of one triangle."""
+    nothing = 0.0
+    for row in range(matrix.shape[0]):
+        for column in range(row + 1):
+            for part in range(2):
+                nothing += 0.0 * (matrix[row, column, part] if lower else matrix[column, row, part])
+    return nothing == 0.0
+
+
 def set_zero(out: np.ndarray, start: int) -> None:
     """The rows of a matrix from one on."""
     for row in range(start, out.shape[0]):
@@ -113,12 +133,7 @@ def eigen_hermitian_of_upper(matrix: np.ndarray, out: np.ndarray) -> bool:
 def decompose_hermitian(matrix: np.ndarray, out: np.ndarray, lower: bool) -> bool:
     """`eigen_hermitian`, of one triangle."""
     size = matrix.shape[0]
-    nothing = 0.0  # but of nan and inf
-    for row in range(size):
-        for column in range(row + 1):
-            for part in range(2):
-                nothing += 0.0 * (matrix[row, column, part] if lower else matrix[column, row, part])
-    is_found = nothing == 0.0
+    is_found = is_finite_triangle(matrix, lower)
     if is_found and size > 0:
         copy_pairs_by_column(matrix, out[0, :, :, :])
         set_zero(out[1, :, :, :], 0)
@@ -155,12 +170,7 @@ def eigenvalues_hermitian_of_upper(matrix: np.ndarray, out: np.ndarray) -> bool:
 def find_real_eigenvalues(matrix: np.ndarray, out: np.ndarray, lower: bool) -> bool:
     """`eigenvalues_hermitian`, of one triangle."""
     size = matrix.shape[0]
-    nothing = 0.0  # but of nan and inf
-    for row in range(size):
-        for column in range(row + 1):
-            for part in range(2):
-                nothing += 0.0 * (matrix[row, column, part] if lower else matrix[column, row, part])
-    is_found = nothing == 0.0
+    is_found = is_finite_triangle(matrix, lower)
     if is_found and size > 0:
         copy_into_reals(matrix, out)
         if lower:
@@ -185,11 +195,7 @@ def eigen_general_of_complex(matrix: np.ndarray, out: np.ndarray) -> bool:
     copy_pairs_by_column(matrix, out[2, :, :, :])
     set_zero(out[0, :, :, :], 0)
     set_zero(out[1, :, :, :], 0)
-    nothing = 0.0  # but of nan and inf
-    for row in range(size):
-        for column in range(size):
-            nothing += 0.0 * matrix[row, column, 0] + 0.0 * matrix[row, column, 1]
-    is_found = nothing == 0.0
+    is_found = are_finite_pairs(matrix)
     if is_found and size > 0:
         complex_general_eigenvectors(size, out[2, :, :, :], out[1, 0, :, :], out[0, :, :, :])
         is_found = out[1, 0, 0, 0] == out[1, 0, 0, 0]
@@ -208,11 +214,7 @@ def eigenvalues_general_of_complex(matrix: np.ndarray, out: np.ndarray) -> bool:
     """
     size = matrix.shape[0]
     copy_pairs_by_column(matrix, out)
-    nothing = 0.0  # but of nan and inf
-    for row in range(size):
-        for column in range(size):
-            nothing += 0.0 * matrix[row, column, 0] + 0.0 * matrix[row, column, 1]
-    is_found = nothing == 0.0
+    is_found = are_finite_pairs(matrix)
     if is_found and size > 0:
         complex_general_eigenvalues(size, out, out[size, :, :])
         is_found = out[size, 0, 0] == out[size, 0, 0]
@@ -248,11 +250,7 @@ def singular_of_complex(matrix: np.ndarray, out: np.ndarray) -> bool:
     """
     rows = matrix.shape[0]
     size = matrix.shape[1]
-    nothing = 0.0  # but of nan and inf
-    for row in range(rows):
-        for column in range(size):
-            nothing += 0.0 * matrix[row, column, 0] + 0.0 * matrix[row, column, 1]
-    is_found = nothing == 0.0
+    is_found = are_finite_pairs(matrix)
     if is_found and size > 0:
         copy_pairs_by_column(matrix, out[0, :, :, :])
         if rows == size:
@@ -281,13 +279,8 @@ def singular_of_complex_adjoint(matrix: np.ndarray, out: np.ndarray) -> bool:
     """
     rows = matrix.shape[0]
     size = matrix.shape[1]
-    nothing = 0.0  # but of nan and inf
-    for row in range(rows):
-        for column in range(size):
-            for part in range(2):
-                out[1, row, column, part] = matrix[row, column, part]
-                nothing += 0.0 * matrix[row, column, part]
-    is_found = nothing == 0.0
+    copy_pairs(matrix, out[1, :, :, :])
+    is_found = are_finite_pairs(matrix)
     if is_found and size > 0:  # by column the adjoint is the conjugate by row
         conjugate_pairs(out[1, :, :, :], rows)
         complex_singular_vectors_of_wide(
@@ -316,11 +309,7 @@ def singular_numbers_of_complex(matrix: np.ndarray, out: np.ndarray) -> bool:
     """
     rows = matrix.shape[0]
     size = matrix.shape[1]
-    nothing = 0.0  # but of nan and inf
-    for row in range(rows):
-        for column in range(size):
-            nothing += 0.0 * matrix[row, column, 0] + 0.0 * matrix[row, column, 1]
-    is_found = nothing == 0.0
+    is_found = are_finite_pairs(matrix)
     if is_found and size > 0:
         copy_into_reals(matrix, out)
         complex_singular_values(rows, size, out, out[2 * rows, :])
@@ -341,10 +330,7 @@ def unitary_triangular(matrix: np.ndarray, out: np.ndarray) -> None:
     """
     rows = matrix.shape[0]
     size = matrix.shape[1]
-    for row in range(rows):
-        for column in range(size):
-            for part in range(2):
-                out[0, row, column, part] = matrix[row, column, part]
+    copy_pairs(matrix, out[0, :, :, :])
     set_zero(out[1, :, :, :], 0)
     if size > 0:
         last = size - 1  # of the rows of R, which has one element: room for the factors of the reflections

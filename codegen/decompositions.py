@@ -5,7 +5,7 @@ LAPACK takes matrices by column. Up to `SMALL` columns the call alone takes long
 those of Golub and Van Loan, Matrix Computations: Jacobi's rotations from two sides (8.5) for eigenvalues and
 from one side, Hestenes's (8.6), for singular values, Householder's reflections (5.2) with LAPACK's signs.
 They do not scale, so matrices of extreme numbers are LAPACK's as well, which also says of nan that there is
-no result. Scaling and squaring (9.3) computes the exponential.
+no result.
 """
 
 from __future__ import annotations
@@ -14,16 +14,13 @@ import numpy as np
 from numpy import int64
 
 from ..tracer.lapack import ROUTINES, SMALL, SMALL_TRIANGLE
-from .blas import gemm
-from .matrices import copy, eliminate_rows
+from .matrices import copy, eliminate_rows, is_finite
 from .vector_math import sqrt
 
 eigenvectors = ROUTINES["eigenvectors"]
 eigenvectors_of_upper = ROUTINES["eigenvectors_of_upper"]
 eigenvalues = ROUTINES["eigenvalues"]
 eigenvalues_of_upper = ROUTINES["eigenvalues_of_upper"]
-general_eigenvectors = ROUTINES["general_eigenvectors"]
-general_eigenvalues = ROUTINES["general_eigenvalues"]
 singular_vectors = ROUTINES["singular_vectors"]
 singular_vectors_of_wide = ROUTINES["singular_vectors_of_wide"]
 singular_vectors_in_place = ROUTINES["singular_vectors_in_place"]
@@ -34,9 +31,6 @@ LEAST_SQUARE, LARGEST_SQUARE = 1e-200, 1e200
 """Sums of squares between which no step of the loops underflows or overflows."""
 MOST_SWEEPS = 60
 """Of rotations over all pairs of columns; convergence is quadratic, so that ten are usual."""
-LARGEST_NORM = 0.75
-FACTORIAL = 20922789888000.0
-"""Of 16, the last power of the exponential's series: enough for matrices up to this norm."""
 
 
 def is_plain(squares: float) -> bool:
@@ -180,77 +174,13 @@ def find_eigenvalues(matrix: np.ndarray, out: np.ndarray, lower: bool) -> bool:
     """`eigenvalues_symmetric`, of one triangle."""
     size = matrix.shape[0]
     copy_triangle(matrix, out, lower)
-    nothing = 0.0  # but of nan and inf
-    for row in range(size):
-        for column in range(size):
-            nothing += 0.0 * out[row, column]
-    is_found = nothing == 0.0
+    clear_rows(out, size)
+    is_found = is_finite(out)
     if is_found and size > 0:
         if lower:
             eigenvalues(size, out[:size], out[size, :])
         else:
             eigenvalues_of_upper(size, out[:size], out[size, :])
-        is_found = out[size, 0] == out[size, 0]
-    return is_found
-
-
-def eigen_general(matrix: np.ndarray, out: np.ndarray) -> bool:
-    """The real parts of eigenvectors in the columns of `out[0]`, of eigenvalues in the first row of `out[1]`,
-    the imaginary parts in `out[3]` and `out[4]`. False where LAPACK's iteration does not converge.
-
-    Args:
-        matrix: shape (n, n).
-        out: shape (6, n, n); the other planes are scratch.
-
-    >>> eigen_general(a[i], parts[i])
-    """
-    size = matrix.shape[0]
-    nothing = 0.0  # but of nan and inf
-    for row in range(size):
-        for column in range(size):
-            out[2, column, row] = matrix[row, column]
-            out[5, column, row] = 0.0
-            nothing += 0.0 * matrix[row, column]
-    clear_rows(out[1, :, :], 0)
-    clear_rows(out[4, :, :], 0)
-    is_found = nothing == 0.0
-    if is_found and size > 0:
-        general_eigenvectors(size, out[2, :, :], out[1, 0, :], out[4, 0, :], out[0, :, :])
-        is_found = out[1, 0, 0] == out[1, 0, 0]
-        transpose(out[0, :, :])
-        for row in range(size):
-            for column in range(size):  # of a conjugate pair: two columns are the parts of a vector
-                if out[4, 0, column] > 0.0:
-                    imaginary = 1.0 * out[0, row, column + 1]
-                    out[3, row, column] = imaginary
-                    out[3, row, column + 1] = -imaginary
-                    out[0, row, column + 1] = out[0, row, column]
-                elif out[4, 0, column] == 0.0:
-                    out[3, row, column] = 0.0
-    else:
-        clear_rows(out[0, :, :], 0)
-        clear_rows(out[3, :, :], 0)
-    return is_found
-
-
-def eigenvalues_general(matrix: np.ndarray, out: np.ndarray) -> bool:
-    """The parts of eigenvalues in the last two rows of `out`. False where there are none found.
-
-    Args:
-        matrix: shape (n, n).
-        out: shape (n + 2, n), the first rows to compute in.
-
-    >>> eigenvalues_general(a[i], values[i])
-    """
-    size = matrix.shape[0]
-    nothing = 0.0  # but of nan and inf
-    for row in range(size):
-        for column in range(size):
-            out[column, row] = matrix[row, column]
-            nothing += 0.0 * matrix[row, column]
-    is_found = nothing == 0.0
-    if is_found and size > 0:
-        general_eigenvalues(size, out[:size], out[size, :], out[size + 1, :])
         is_found = out[size, 0] == out[size, 0]
     return is_found
 
@@ -400,11 +330,7 @@ def singular_numbers(matrix: np.ndarray, out: np.ndarray) -> bool:
     """
     rows, size = matrix.shape
     copy_by_column(matrix, out[:rows])
-    nothing = 0.0  # but of nan and inf
-    for row in range(rows):
-        for column in range(size):
-            nothing += 0.0 * matrix[row, column]
-    is_found = nothing == 0.0
+    is_found = is_finite(matrix)
     if is_found and size > 0:
         singular_values(rows, size, out[:rows], out[rows, :])
         is_found = out[rows, 0] == out[rows, 0]
@@ -596,116 +522,15 @@ def triangles(matrix: np.ndarray, out: np.ndarray) -> None:
         out[1, other, 0] = kept
 
 
-def exponential(matrix: np.ndarray, out: np.ndarray) -> None:
-    """The exponential in `out[0]`.
-
-    Args:
-        matrix: shape (n, n).
-        out: shape (6, n, n); the other planes are scratch.
-
-    >>> exponential(a[i], parts[i])
-    """
-    copy(matrix, out[2, :, :])
-    sum_series(out, 1)
-
-
-def exponential_derivative(matrix: np.ndarray, direction: np.ndarray, out: np.ndarray) -> None:
-    """The exponential in `out[0]`, its derivative in a direction in `out[1]`.
-
-    Each value of the series lies beside its derivative, and what is done to the one is done to both: Al-Mohy
-    and Higham, "Computing the Frechet derivative of the matrix exponential" (2009).
-
-    Args:
-        matrix, direction: shape (n, n).
-        out: shape (12, n, n); the other planes are scratch.
-
-    >>> exponential_derivative(a[i], direction[i], parts[i])
-    """
-    copy(matrix, out[4, :, :])
-    copy(direction, out[5, :, :])
-    sum_series(out, 2)
-
-
-def sum_series(out: np.ndarray, width: int) -> None:
-    """The exponential of the third of six values in the place of the first.
-
-    The series up to the power 16 in powers of the matrix's fourth power (Paterson and Stockmeyer), squared as
-    often as the matrix was halved. A value has so many planes: its own, and that of its derivative.
-    """
-    size = out.shape[1]
-    norm = 0.0
-    for row in range(size):
-        total = 0.0
-        for column in range(size):
-            total += abs(out[2 * width, row, column])
-        if not total <= norm:
-            norm = total
-    halvings = 0
-    scale = 1.0
-    while norm * scale > LARGEST_NORM and halvings < 1000:
-        scale = scale * 0.5
-        halvings += 1
-    for plane in range(2 * width, 3 * width):
-        for row in range(size):
-            for column in range(size):
-                out[plane, row, column] = scale * out[plane, row, column]
-    for power in range(3):
-        multiply_planes(out, width, 2, 2 + power, 3 + power)
-    place = (halvings + 1) % 2  # so that the last product is the first value
-    weight = 1.0 / FACTORIAL
-    for part in range(width):
-        for row in range(size):
-            for column in range(size):
-                out[place * width + part, row, column] = weight * out[5 * width + part, row, column]
-    for step in range(4):
-        first = 12 - 4 * step  # the least of the four powers that are added, times 1 / first!
-        weight = weight * ((first + 4) * (first + 3) * (first + 2) * (first + 1))
-        second = weight / (first + 1)
-        third = second / (first + 2)
-        fourth = third / (first + 3)
-        for part in range(width):
-            for row in range(size):
-                for column in range(size):
-                    out[place * width + part, row, column] += (
-                        second * out[2 * width + part, row, column]
-                        + third * out[3 * width + part, row, column]
-                        + fourth * out[4 * width + part, row, column]
-                    )
-        for row in range(size):
-            out[place * width, row, row] += weight
-        if first > 0:
-            multiply_planes(out, width, place, 5, 1 - place)
-            place = 1 - place
-    for _ in range(halvings):
-        multiply_planes(out, width, place, place, 1 - place)
-        place = 1 - place
-
-
-def multiply_planes(out: np.ndarray, width: int, one: int, other: int, to: int) -> None:
-    """The product of two values, and its derivative."""
-    if out.shape[1] > 0:
-        left = one * width
-        right = other * width
-        found = to * width
-        gemm(1.0, out[left, :, :], out[right, :, :], 0.0, out[found, :, :])
-        if width > 1:
-            gemm(1.0, out[left, :, :], out[right + 1, :, :], 0.0, out[found + 1, :, :])
-            gemm(1.0, out[left + 1, :, :], out[right, :, :], 1.0, out[found + 1, :, :])
-
-
 FUNCTIONS = (
     eigen_symmetric,
     eigen_symmetric_of_upper,
     eigenvalues_symmetric,
     eigenvalues_symmetric_of_upper,
-    eigen_general,
-    eigenvalues_general,
     singular,
     singular_of_adjoint,
     singular_numbers,
     orthogonal_triangular,
     triangles,
-    exponential,
-    exponential_derivative,
 )
 """Those that generated code calls."""

@@ -71,6 +71,15 @@ def copy(a: np.ndarray, out: np.ndarray) -> None:
             out[i, j] = a[i, j]
 
 
+def is_finite(matrix: np.ndarray) -> bool:
+    """Whether no number is nan or inf."""
+    nothing = 0.0  # but of nan and inf
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            nothing += 0.0 * matrix[i, j]
+    return nothing == 0.0
+
+
 def solve_lower(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
     """The x with a x = b into `out`, of the lower triangle of `a`.
 

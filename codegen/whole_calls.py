@@ -10,10 +10,19 @@ from pullback.tracer.graph import Node
 from pullback.tracer.lapack import SMALL
 from pullback.tracer.operator import WholeCall
 
-from . import complex_decompositions, complex_matrices, decompositions, matrices, ordering
+from . import (
+    complex_decompositions,
+    complex_matrices,
+    decompositions,
+    exponentials,
+    general_eigenvalues,
+    matrices,
+    ordering,
+)
 from .ir.statements import Library, Section
 
-MODULES = (ordering, matrices, complex_matrices, decompositions, complex_decompositions)
+WITH_LOOPS = (decompositions, general_eigenvalues, exponentials)
+MODULES = (ordering, matrices, complex_matrices, *WITH_LOOPS, complex_decompositions)
 FUNCTIONS: tuple[Callable[..., None], ...] = tuple(
     function for module in MODULES for function in module.FUNCTIONS
 )
@@ -23,7 +32,7 @@ NAMES_OF_MODULES = {
 BY_NAME = {function.__name__: function for function in FUNCTIONS}
 MULTIPLYING = frozenset(BY_NAME).difference(one.__name__ for one in ordering.FUNCTIONS)
 """Functions that call BLAS or LAPACK ..."""
-BY_LOOPS = frozenset(one.__name__ for one in decompositions.FUNCTIONS)
+BY_LOOPS = frozenset(one.__name__ for module in WITH_LOOPS for one in module.FUNCTIONS)
 """... and those of them that don't for small matrices, or for so small ones that these take no threads."""
 
 

@@ -68,9 +68,11 @@ def _parsed(function: FunctionType) -> ast.FunctionDef:
 class _Reader:
     """Reads the statements of one function."""
 
-    def __init__(self, module: dict[str, Any], name: str) -> None:
+    def __init__(self, module: dict[str, Any], name: str, prefix: str = "") -> None:
         self.module = module
         self.name = name
+        self.prefix = prefix
+        """Stands before the names of variables."""
         self.arrays: dict[str, Buffer] = {}
         self.values: dict[str, Expr] = {}
         """What names stand for: variables, or in a function of numbers its arguments."""
@@ -92,6 +94,11 @@ class _Reader:
 
     def _read(self, one: ast.stmt) -> list[Stmt]:
         match one:
+            case ast.Assign([ast.Name(name)], ast.Call(ast.Name(function), operands)) if any(
+                isinstance(operand, ast.Name) and operand.id in self.arrays for operand in operands
+            ):
+                statements, value = self._written_out(self.module[function], operands)
+                return [*statements, self._let(name, value)]
             case ast.Assign([ast.Name(name)], value):
                 return [self._let(name, self.value(value))]
             case ast.Assign([ast.Tuple(names)], ast.Attribute(ast.Name(array), "shape")):
@@ -125,8 +132,22 @@ class _Reader:
                 return Check(self.value(value), NO_RESULT)
         raise self._refused(one)
 
+    def _written_out(self, function: FunctionType, operands: Sequence[ast.expr]) -> tuple[Body, Expr]:
+        """The statements of a function of whole arrays, with names of their own, and what it returns."""
+        definition, name = _parsed(function), function.__name__
+        inner = _Reader(function.__globals__, name, f"{name}_")
+        for one, operand in zip(definition.args.args, operands):
+            if isinstance(operand, ast.Name) and operand.id in self.arrays:
+                inner.arrays[one.arg] = self.arrays[operand.id]
+            else:
+                inner.values[one.arg] = self.value(operand)
+        match definition.body:
+            case [_, *statements, ast.Return(ast.expr() as result)]:
+                return inner.body(statements), inner.value(result)
+        raise self._refused(definition)
+
     def _let(self, name: str, value: Expr) -> Let:
-        known = self.values.setdefault(name, Variable(name, value.dtype))
+        known = self.values.setdefault(name, Variable(f"{self.prefix}{name}", value.dtype))
         assert isinstance(known, Variable)
         return Let(known, _as(value, known.dtype))
 
@@ -139,7 +160,7 @@ class _Reader:
         start, stop = (Const(0), *limits) if len(limits) == 1 else limits[:2]
         step = limits[2] if len(limits) == 3 else Const(1)
         assert isinstance(step, Const)
-        self.values[name] = variable = Variable(name)
+        self.values[name] = variable = Variable(f"{self.prefix}{name}")
         return For(variable, start, stop, self.body(body), step=int(step.value))
 
     def _operand(self, one: ast.expr) -> Section | Expr:

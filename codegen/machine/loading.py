@@ -19,6 +19,11 @@ from ...tracer.uninterrupted import uninterrupted
 from . import store
 
 OBJECT_PREFIX = "pullback_object_"  # symbols of Python objects that the code refers to
+WHOLES = (
+    "ordering", "matrices", "complex_matrices", "decompositions", "general_eigenvalues", "exponentials",
+    "complex_decompositions",
+)  # fmt: skip
+"""The modules of functions that kernels call with whole rows or matrices."""
 SHARE = "pullback_share"
 """The function (function, parts, bytes of a part, number of parts, most helpers) of `workers`."""
 
@@ -116,10 +121,7 @@ def environment() -> tuple[str, ...]:
 def _code_behind() -> list[Path]:
     """The files whose contents become part of the machine code, or decide what it is."""
     folder = Path(__file__).parents[1]
-    called = (
-        "blas", "lapack", "sorting", "host", "ordering", "matrices", "decompositions",
-        "complex_decompositions", "complex_matrices", "../tracer/lapack",
-    )  # fmt: skip
+    called = ("blas", "lapack", "sorting", "host", *WHOLES, "../tracer/lapack")
     own = ("arguments", "compile", "entry", "host_entry", "kernel_types", "loading", "sharing")
     names = (*called, *(f"machine/{name}" for name in own))
     packages = (*folder.glob("machine/numba_backend/*.py"), *folder.glob("vector_math/*.py"))

@@ -8,9 +8,9 @@ import numpy as np
 
 from ...tracer.errors import ShapeError
 from ...tracer.lapack import SMALL
-from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import matrix_equations as equations
+from ...tracer.ops import matrix_functions
 from ...tracer.spec import real_dtype
 from ...tracer.trace import is_tracing
 from ..tape.apply import apply
@@ -118,8 +118,8 @@ def pinv(
         tolerance = np.maximum(tolerance, np.asarray(atol) / np.maximum(largest, np.finfo(np.float64).tiny))
     if tolerance.ndim:
         values_of(a._detached(), "linalg.pinv")  # a tolerance for each matrix is not compiled
-        return apply(d.pinv, a, tolerance=tolerance, hermitian=hermitian)
-    return apply(d.pinv, a, tolerance=float(tolerance), hermitian=hermitian)
+        return apply(matrix_functions.pinv, a, tolerance=tolerance, hermitian=hermitian)
+    return apply(matrix_functions.pinv, a, tolerance=float(tolerance), hermitian=hermitian)
 
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ...tracer.errors import ShapeError
-from ...tracer.ops import decompositions as d
+from ...tracer.ops import matrix_functions
 from ..tape.apply import apply
 from ..values.tensor import Tensor
 from .common import (
@@ -35,7 +35,7 @@ def matrix_exp(input: Tensor) -> Tensor:
         >>> matrix_exp(tensor([[0.0]]))
         tensor([[1.]])
     """
-    return apply(d.matrix_exp, square(input, "matrix_exp"))
+    return apply(matrix_functions.matrix_exp, square(input, "matrix_exp"))
 
 
 @matrix_named_either_way

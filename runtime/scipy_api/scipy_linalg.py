@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ShapeError, UnsupportedError
-from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ...tracer.ops import matrix_equations as equations
+from ...tracer.ops import matrix_functions
 from ...tracer.ops.lazy import scipy_linalg
 from ..functions import (
     PUBLIC,
@@ -321,7 +321,7 @@ def expm(A: Any) -> Tensor:
 def expm_frechet(A: Any, E: Any, method: str | None = None, compute_expm: bool = True) -> Any:
     """The exponential, and its derivative in the direction E."""
     x, direction = _doubles("expm_frechet", A, E)
-    found = apply(d.expm_frechet, x, direction)
+    found = apply(matrix_functions.expm_frechet, x, direction)
     return (expm(x), found) if compute_expm else found
 
 

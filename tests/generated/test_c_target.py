@@ -104,6 +104,8 @@ WHOLES: dict[str, Callable[..., Any]] = {
     "sort positions": lambda a: a * pb.sort(a.round(), dim=0)[1],
     "searchsorted": lambda a: a * pb.searchsorted(a[0], a) + a * pb.searchsorted(a[0], a, right=True),
     "eigh": lambda a: pb.linalg.eigh(a)[0],
+    "eigvalsh": lambda a: pb.linalg.eigvalsh(a),
+    "eigvals": lambda a: abs(pb.linalg.eigvals(a * (1 + pb.tril(a)))).sum(),
     "svd": lambda a: pb.linalg.svdvals(a[:, :3]),
     "complex qr": lambda a: abs(pb.linalg.qr(a + 1j * a.mT)[0]),
     "complex products": lambda a: abs((a + 1j * a.mT) @ (a - 2j).mH).sum(),

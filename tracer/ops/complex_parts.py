@@ -14,7 +14,7 @@ import numpy as np
 
 from ..operator import OPERATORS, Array, Operator, WholeCall, declare
 from ..spec import Spec, complex_dtype, real_dtype
-from . import decompositions, general_eigenvalues
+from . import decompositions, general_eigenvalues, matrix_functions
 from .complex_matrices import DETERMINANT, LOGARITHM, SIGN, determinant_of_pairs
 from .elementwise import complex_of, convert, elementwise, imag, multiply, real
 from .movement import of_pairs, pairs_of
@@ -156,8 +156,10 @@ BY_CALLS |= {
     )
     for name, row in (("det", DETERMINANT), ("sign_of_det", SIGN), ("logabsdet", LOGARITHM))
 }  # fmt: skip
+
+
 def _pinv_of_pairs(a: Array, of: str, pairs: tuple[int, ...], options: Options) -> Array:
-    return pairs_of(decompositions.pseudo_inverse(of_pairs(a), **dict(options)))
+    return pairs_of(matrix_functions.pseudo_inverse(of_pairs(a), **dict(options)))
 
 
 BY_CALLS["pinv"] = _declare_on_pairs("pinv_on_pairs", "composite", body=_pinv_of_pairs, needs_own_rule=True)

@@ -5,8 +5,7 @@ An operator has one result, so what belongs to one decomposition lies in planes 
 front of its two dimensions; `plane_of` takes one. The rules: Giles, "An extended collection of matrix
 derivative results" (2008), for eigenvalues; Townsend, "Differentiating the singular value decomposition"
 (2016); Walter and Lehmann, "Algorithmic differentiation of linear algebra functions with application in
-optimum experimental design" (2010), for QR; Golub and Pereyra, "The differentiation of pseudo-inverses"
-(1973); Al-Mohy and Higham, "Computing the Frechet derivative of the matrix exponential" (2009).
+optimum experimental design" (2010), for QR.
 """
 
 from __future__ import annotations
@@ -23,12 +22,9 @@ from ..lapack import ROUTINES
 from ..operator import HOLOMORPHIC, OWN_RULES, Array, Operator, WholeCall, declare
 from ..spec import INT64, Spec, real_dtype
 from .elementwise import (
-    absolute,
     add,
     convert,
     equal,
-    exp,
-    greater,
     is_complex,
     logical_and,
     multiply,
@@ -41,14 +37,12 @@ from .indexing import gather
 from .lazy import scipy_linalg
 from .linalg import (
     adjoint,
-    in_lower_half,
     lower_half,
     product,
     transposed,
     triangular_solve,
     unit_like,
 )
-from .matrices import of_each_matrix
 from .movement import between, concatenate, of_pairs, pairs_of, reshape
 from .reduction import cumsum
 
@@ -524,146 +518,4 @@ lu = matrix(
     vjp={"a": _lu_cotangent}, grad_fn="LinalgLuFactorEx", of_complex=HOLOMORPHIC,
     doc="the triangles whose product a matrix is, in one, the lower one without its diagonal of ones; which "
     "row of the product each row of the matrix is; and with which row each was exchanged",
-)  # fmt: skip
-
-# --- functions of matrices ----------------------------------------------------------------------------------
-
-
-def of_blocks(function: Callable[[Array], Array], a: Array, direction: Array) -> Array:
-    """The derivative of a function of matrices: the upper right part of that of [[a, direction], [0, a]]."""
-    rank, size = len(a.shape), a.shape[-1]
-    above = concatenate(a, direction, dim=rank - 1)
-    below = concatenate(zeros_like(a), a, dim=rank - 1)
-    whole = function(concatenate(above, below, dim=rank - 2))
-    return columns_of(rows_of(whole, 0, size), size, 2 * size)
-
-
-def _exp_cotangent(g: Array, a: Array) -> Array:
-    return expm_frechet(transposed(a), g)
-
-
-exponentials = matrix(
-    "exponentials", planes=6, square=True, functions=("exponential",),
-    evaluate=lambda a: in_planes(a, _expm(a), *[np.zeros((0, 0))] * 5),
-    vjp={"a": lambda g, a: _exp_cotangent(plane_of(g, 0), a)}, of_complex=HOLOMORPHIC,
-    doc="the exponential of a matrix, and room to compute it in",
-)  # fmt: skip
-
-
-def _infer_square(a: Spec) -> Spec:
-    require_matrix("matrix_exp", a, True)
-    return a
-
-
-def _expm(a: np.ndarray) -> np.ndarray:
-    double = np.result_type(a.dtype, np.float64)
-    return np.asarray(scipy_linalg().expm(a.astype(double))).astype(a.dtype) if a.size else np.array(a)
-
-
-matrix_exp = declare(
-    "matrix_exp", "composite", "a", infer=_infer_square, evaluate=_expm,
-    body=lambda a: exp(a) if is_number(a) else plane_of(exponentials(a), 0),
-    vjp={"a": _exp_cotangent}, grad_fn="LinalgMatrixExp", of_complex=HOLOMORPHIC,
-    doc="the sum of the powers a ** k / k!",
-)  # fmt: skip
-
-
-def _beside(x: Array) -> Array:
-    """[[x, 0], [0, x]]"""
-    rank, nothing = len(x.shape), zeros_like(x)
-    rows = concatenate(x, nothing, dim=rank - 1), concatenate(nothing, x, dim=rank - 1)
-    return concatenate(*rows, dim=rank - 2)
-
-
-def _infer_direction(a: Spec, direction: Spec) -> Spec:
-    require_matrix("expm_frechet", a, True)
-    if a.shape != direction.shape:
-        raise ShapeError(f"expm_frechet: directions of shape {a.shape} expected, found {direction.shape}.")
-    return a
-
-
-def _frechet(a: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    double = np.result_type(a.dtype, np.float64)
-    given = a.astype(double, copy=False), direction.astype(double, copy=False)
-    found = of_each_matrix(lambda *pair: scipy_linalg().expm_frechet(*pair, compute_expm=False), *given)
-    return found.astype(a.dtype, copy=False)
-
-
-exponential_derivatives = declare(
-    "exponential_derivatives", "decomposition", "a direction", of_complex=HOLOMORPHIC,
-    infer=lambda a, direction: a.with_shape((*a.shape[:-2], 12, *a.shape[-2:])),
-    evaluate=lambda a, direction: in_planes(a, _expm(a), _frechet(a, direction), *[np.zeros((0, 0))] * 10),
-    call=WholeCall(("exponential_derivative",)),
-    doc="the exponential of a matrix, its derivative in a direction, and room to compute them in",
-)  # fmt: skip
-expm_frechet = declare(
-    "expm_frechet", "composite", "a direction", infer=_infer_direction, needs_own_rule=True,
-    evaluate=lambda a, direction: _frechet(a, direction) if a.size else np.array(a),
-    body=lambda a, direction: multiply(exp(a), direction)
-    if is_number(a)
-    else plane_of(exponential_derivatives(a, direction), 1),
-    vjp={
-        "a": lambda g, a, direction: of_blocks(
-            lambda whole: expm_frechet(whole, _beside(transposed(direction))), transposed(a), g
-        ),
-        "direction": lambda g, a: expm_frechet(transposed(a), g),
-    },
-    of_complex=HOLOMORPHIC,
-    doc="the derivative of a matrix's exponential in a direction",
-)  # fmt: skip
-
-
-def _evaluate_pinv(a: np.ndarray, tolerance: Any, hermitian: bool) -> np.ndarray:
-    if not a.size:
-        return np.swapaxes(a, -1, -2).copy()
-    return np.linalg.pinv(_symmetric(a) if hermitian else a, rcond=tolerance)
-
-
-def _symmetric(a: np.ndarray) -> np.ndarray:
-    lower = np.tril(a)
-    if a.dtype.kind == "c":
-        lower = lower - 1j * np.tril(np.triu(lower.imag))  # a Hermitian matrix has a real diagonal
-    return lower + np.conjugate(np.swapaxes(np.tril(a, -1), -1, -2))
-
-
-def pseudo_inverse(a: Array, tolerance: Any, hermitian: bool) -> Array:
-    """V diag(1 / s) U', by the singular values that are large enough."""
-    if hermitian:
-        lower = in_lower_half(a)
-        a = lower + adjoint(lower)
-    if is_number(a):
-        kept = greater(absolute(a), 0.0)
-        return where(kept, 1.0 / where(kept, a, 1.0), 0.0)
-    rows, columns = a.shape[-2:]
-    wide = rows < columns
-    parts = svd(adjoint(a), adjoint=True) if wide else svd(a, adjoint=False)
-    size = min(rows, columns)
-    left, values = plane_of(parts, 0), rows_of(plane_of(parts, 1), 0, 1)
-    right = rows_of(plane_of(parts, 2), 0, size)
-    values = real(values) if is_complex(values) else values
-    kept = greater(values, float(np.max(tolerance)) * columns_of(values, 0, 1))
-    inverses = where(kept, 1.0 / where(kept, values, 1.0), 0.0)
-    found = product(scaled(inverses, right), adjoint(left))
-    return adjoint(found) if wide else found
-
-
-def _infer_pinv(a: Spec, tolerance: Any, hermitian: bool) -> Spec:
-    require_matrix("pinv", a)
-    return a.with_shape((*a.shape[:-2], a.shape[-1], a.shape[-2]))
-
-
-def _pinv_cotangent(g: Array, a: Array, y: Array) -> Array:
-    across, inverse = adjoint(g), adjoint(y)
-    inner = product(y, inverse)
-    outer = product(inverse, y)
-    left = product(product(inverse, g), inverse)
-    one = product(across, inner) - product(a, product(y, product(across, inner)))
-    other = product(outer, across) - product(product(product(outer, across), y), a)
-    return one + other - left
-
-
-pinv = declare(
-    "pinv", "composite", "a", infer=_infer_pinv, evaluate=_evaluate_pinv, body=pseudo_inverse,
-    vjp={"a": _pinv_cotangent}, grad_fn="LinalgPinv", needs_own_rule=True, of_complex=OWN_RULES,
-    doc="the pseudo-inverse of a matrix; the derivative is that of matrices of the same rank",
 )  # fmt: skip

@@ -13,11 +13,11 @@ import numpy as np
 from ..errors import GradientError, ShapeError
 from ..operator import HOLOMORPHIC, Array, declare
 from ..spec import Spec, spec_of
-from .decompositions import of_blocks
 from .elementwise import multiply
 from .lazy import scipy_linalg
 from .linalg import product, transposed
 from .matrices import infer_square, of_each_matrix
+from .matrix_functions import of_blocks
 from .movement import between, concatenate, pad
 from .reduction import sum_
 

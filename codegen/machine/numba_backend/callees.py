@@ -21,19 +21,14 @@ from ... import blas, host, lapack, sorting
 from ...ir.expressions import OF_INTEGERS
 from ...vector_math import staged
 from .. import host_entry
-from ..loading import OBJECT_PREFIX
+from ..loading import OBJECT_PREFIX, WHOLES
 from . import kinds, operations
 from .kinds import FLOAT32, FLOAT64, NONE, SLICE, Array, ArrayValue, Kind, Tuple
 from .translate import choose
 
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 VECTOR_MATH = "pullback.codegen.vector_math"
-OF_WHOLES = tuple(
-    f"pullback.codegen.{module}"
-    for module in (
-        "ordering", "matrices", "complex_matrices", "decompositions", "complex_decompositions"
-    )
-)  # fmt: skip
+OF_WHOLES = tuple(f"pullback.codegen.{module}" for module in WHOLES)
 
 Emit = Callable[["Writer", Sequence[Any]], Any]
 
