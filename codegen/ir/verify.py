@@ -167,10 +167,12 @@ class _Verifier:
                 self.buffers.add(buffer)
                 if source in self.read_only:
                     self.read_only.add(buffer)
-            case Library(_, operands):
+            case Library(function, operands):
                 sections = [operand for operand in operands if isinstance(operand, Section)]
                 for section in sections:
                     self._reads(section.buffer)
+                is_by_column = function == "gemm" and sections[-1].transposed
+                self._require(not is_by_column, "BLAS writes a product by row, not into a transposed view")
                 rows = () if sections[-1].rows.start is None else (sections[-1].rows.start,)
                 self._writes(sections[-1].buffer, (*sections[-1].places, *rows))
             case Host(_, _, operands):

@@ -182,6 +182,20 @@ def test_what_one_side_of_a_choice_defines_is_not_known_behind_it() -> None:
         verify(program(let, ir.If(((truth, (one,)),)), store))
 
 
+def test_a_product_that_is_written_by_column_is_refused() -> None:
+    """BLAS would take its columns for rows, and write past its end."""
+    x = normal(70, 80)
+    program = program_of(lambda x: pb.sin(x) @ pb.cos(x).T, x).lowered
+    verify(program)
+
+    def by_column(one: Any) -> tuple[ir.Stmt, ...]:
+        *others, out = one.operands
+        return (replace(one, operands=(*others, replace(out, transposed=True))),)
+
+    with pytest.raises(ir.ProgramError, match="not into a transposed view"):
+        verify(changed(program, once(ir.Library, by_column)))
+
+
 def test_parts_that_write_the_same_are_refused() -> None:
     program = program_of(lambda x: pb.exp(x).sum(dim=0), normal(60, 5), parallel=True).lowered
     (kernel,) = (one for one in program.kernels if one.sharing)

@@ -319,6 +319,14 @@ def test_gemm_of_parts_of_arrays(shape: tuple[int, int, int]) -> None:
     np.testing.assert_allclose(out, np.einsum("aik,ick->aic", a, b), rtol=1e-12, atol=1e-13)
 
 
+def test_gemm_writes_into_no_transposed_view() -> None:
+    """Of one BLAS would take the columns for rows, and write past its end."""
+    types = array(ndim=2), array(ndim=2), array(ndim=2, layout="F")
+    with pytest.raises(CompilationError) as raised:
+        compiled(GEMM, "product", *types)
+    assert "gemm writes by row" in str(raised.value.__cause__)
+
+
 def test_gemm_uncompiled() -> None:
     a, b, out = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4), np.ones((2, 4), "f4")
     module = load(GEMM)

@@ -113,6 +113,8 @@ def _gemm(*given: Kind) -> Call:
     _, a, b, _, out = given
     if not all(isinstance(one, Array) and one.ndim == 2 and one.dtype == a.dtype for one in (a, b, out)):  # type: ignore[union-attr]
         raise TypeError(f"gemm is of matrices of one dtype, not of {a}, {b} and {out}")
+    if out.layout == "F":  # type: ignore[union-attr]
+        raise TypeError(f"gemm writes by row, not into {out}")
     dtype = a.dtype  # type: ignore[union-attr]
 
     def emit(writer: Writer, values: Sequence[Any]) -> None:
