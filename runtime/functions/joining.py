@@ -82,15 +82,11 @@ def cat_directly(tensors: Any = None, axis: Any = 0, *more: Any) -> Any:
             if not -rank <= axis < rank:
                 return NotImplemented
             dim = axis % rank
+            rest = value.shape[:dim] + value.shape[dim + 1 :]
         elif (
             value.dtype != first.dtype
             or len(value.shape) != rank
-            or (
-                value.shape != first.shape
-                and (
-                    value.shape[:dim] != first.shape[:dim] or value.shape[dim + 1 :] != first.shape[dim + 1 :]
-                )
-            )
+            or value.shape[:dim] + value.shape[dim + 1 :] != rest
         ):
             return NotImplemented
     if not any(isinstance(one, Tensor) for one in tensors):

@@ -29,7 +29,6 @@ def sections(parts: Any) -> Any:
     return np.concatenate([parts[:, :3], np.ones((len(SOS), 1), parts.dtype), parts[:, 3:]], 1).copy()
 
 
-
 def _modes(name: str, function: Any, given: tuple[np.ndarray, ...], **options: Any) -> dict[str, Program]:
     return {
         f"{name} {mode}": (lambda *arrays, mode=mode: function(*arrays, mode=mode, **options), given)
