@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, Union
@@ -214,21 +216,30 @@ def with_expressions(body: Body, change: Callable[[Expr], Expr | None]) -> Body:
 def _with_expressions(part: Any, change: Callable[[Expr], Expr | None]) -> Any:
     """The same of whatever statements consist of."""
     if isinstance(part, tuple):
-        return tuple(_with_expressions(one, change) for one in part)
+        new = tuple(_with_expressions(one, change) for one in part)
+        return part if all(map(operator.is_, new, part)) else new
     if isinstance(part, Variable | Load) and (other := change(part)) is not None:
         return other
-    if not is_dataclass(part) or isinstance(part, Buffer | Const | Extent):
-        return part
-    changes = {one.name: getattr(part, one.name) for one in fields(part) if one.name not in UNTOUCHED}
-    new = {name: _with_expressions(value, change) for name, value in changes.items()}
-    if isinstance(part, Store) and isinstance(new["target"], Variable):
-        return Assign(new["target"], new["value"], part.origins)
-    changed = {name: value for name, value in new.items() if value is not changes[name]}
-    return replace(part, **changed) if changed else part  # type: ignore[type-var]
+    changed = {}
+    for name in _changeable(type(part)):  # type: ignore[arg-type]
+        old = getattr(part, name)
+        if (other := _with_expressions(old, change)) is not old:
+            changed[name] = other
+    if isinstance(part, Store) and isinstance(target := changed.get("target"), Variable):
+        return Assign(target, changed.get("value", part.value), part.origins)
+    return replace(part, **changed) if changed else part
 
 
 UNTOUCHED = frozenset(("origin", "origins", "monoid", "dtype", "function", "kind", "buffer", "source"))
 """What has no expressions in it."""
+
+
+@functools.cache
+def _changeable(kind: type) -> tuple[str, ...]:
+    """The fields of statements and expressions of a kind that may have expressions in them."""
+    if not is_dataclass(kind) or issubclass(kind, Buffer | Const | Extent):
+        return ()
+    return tuple(one.name for one in fields(kind) if one.name not in UNTOUCHED)
 
 
 def origins_of(statement: Stmt) -> Origins:

@@ -340,3 +340,18 @@ def test_brackets_say_what_the_tree_says() -> None:
         program = ir.Program((), (out,), (ir.Kernel(ir.Function("kernel", (out,), (), body)),))
         ((value,),) = interpret(program, ())
         assert eval(spell(expression)) == value
+
+
+def test_statements_in_which_nothing_changes_are_the_same_objects() -> None:
+    """So what exchanges a few variables in a large program makes only anew what has them in it."""
+    program = gradient_program_of(lambda x: pb.fori_loop(0, 3, lambda _, y: pb.sin(y) * x, x), np.ones(5))
+    bodies = [kernel.function.body for kernel in program.lowered.kernels]
+    assert any(isinstance(one, ir.For) for body in bodies for one in body)
+    for body in bodies:
+        assert ir.with_expressions(body, lambda _: None) is body
+        variable = next(one for one in ir.expressions(body) if isinstance(one, ir.Variable))
+        other = replace(variable, name="other")
+        changed_body = ir.with_expressions(body, lambda one: other if one == variable else None)
+        assert not ir.mentions(variable, changed_body)
+        for one, old in zip(changed_body, body, strict=True):
+            assert (one is old) != ir.mentions(variable, (old,))
