@@ -1,6 +1,7 @@
 """Imports go one way, heavy ones stay in one place, and the package list is the folders'."""
 
 import ast
+import functools
 import subprocess
 import sys
 import tomllib
@@ -69,8 +70,13 @@ def layer(name: str) -> str | None:
     return max(fitting, key=len, default=None)
 
 
-def imports(module: str, source: str, is_package: bool = False) -> Iterator[tuple[int, str]]:
+@functools.cache
+def imports(module: str, source: str, is_package: bool = False) -> tuple[tuple[int, str], ...]:
     """(line, absolute dotted name) of every import in `source`, wherever it stands."""
+    return tuple(_imports(module, source, is_package))
+
+
+def _imports(module: str, source: str, is_package: bool) -> Iterator[tuple[int, str]]:
     enclosing = module.split(".") if is_package else module.split(".")[:-1]
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -81,10 +87,16 @@ def imports(module: str, source: str, is_package: bool = False) -> Iterator[tupl
             for alias in node.names:
                 submodule = f"{base}.{alias.name}"
                 yield node.lineno, submodule if submodule in MODULES else base
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+        elif isinstance(node, ast.Call) and _called(node).endswith(("import_module", "__import__")):
             for argument in node.args[:1]:
                 if isinstance(argument, ast.Constant):
                     yield node.lineno, str(argument.value)
+
+
+def _called(node: ast.Call) -> str:
+    """What a call names last: `f` of `f(x)` and of `a.f(x)`."""
+    function = node.func
+    return getattr(function, "attr", getattr(function, "id", ""))
 
 
 def is_above(name: str, module: str) -> bool:

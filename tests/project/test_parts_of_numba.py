@@ -1,6 +1,7 @@
 """Which parts of Numba the compiler leans on: a version of Numba that changes them has to be looked at."""
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -53,6 +54,7 @@ PRIVATE = {
 """Underscored names of other libraries in files that import llvmlite."""
 
 
+@functools.cache
 def tree(module: str) -> ast.Module:
     return ast.parse(MODULES[module].read_text(encoding="utf-8"))
 
@@ -123,7 +125,7 @@ def test_one_file_imports_numba() -> None:
 def test_nothing_private_of_llvmlite_is_used() -> None:
     """Attributes with an underscore, but for those of the object itself and of the file's own classes."""
     for module, path in MODULES.items():
-        reads = list(imports(module, path.read_text(encoding="utf-8")))
+        reads = imports(module, path.read_text(encoding="utf-8"))
         if not any(name.startswith("llvmlite") for _, name in reads) or module == PARTS:
             continue
         own = {node.name for node in ast.walk(tree(module)) if isinstance(node, ast.FunctionDef)}
