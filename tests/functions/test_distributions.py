@@ -279,6 +279,7 @@ DENSITIES: dict[str, tuple[Any, Any]] = {
 }
 
 
+@pytest.mark.usefixtures("partly_compiled")
 @pytest.mark.parametrize("name", DENSITIES)
 def test_kernel_densities(name: str) -> None:
     density, x = DENSITIES[name]

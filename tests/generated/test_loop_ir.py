@@ -350,8 +350,7 @@ def test_statements_in_which_nothing_changes_are_the_same_objects() -> None:
     for body in bodies:
         assert ir.with_expressions(body, lambda _: None) is body
         variable = next(one for one in ir.expressions(body) if isinstance(one, ir.Variable))
-        other = replace(variable, name="other")
-        changed_body = ir.with_expressions(body, lambda one: other if one == variable else None)
+        changed_body = ir.with_expressions(body, {variable: replace(variable, name="other")}.get)
         assert not ir.mentions(variable, changed_body)
         for one, old in zip(changed_body, body, strict=True):
             assert (one is old) != ir.mentions(variable, (old,))
