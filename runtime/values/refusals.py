@@ -181,7 +181,9 @@ def explained(error: Exception, refusals: Sequence[PullbackError] = ()) -> Excep
     if hidden is not None:
         hidden.__suppress_context__ = True
         return hidden
-    return _about_tensor(error, raised) if ABOUT_TENSORS.search(str(error)) else error
+    if not ABOUT_TENSORS.search(str(error)) or _is_of_plain_call(error):
+        return error
+    return _about_tensor(error, raised)
 
 
 def _about_tensor(error: Exception, raised: TracebackType | None) -> Exception:
@@ -197,11 +199,23 @@ def _about_tensor(error: Exception, raised: TracebackType | None) -> Exception:
     found = kind(
         f"{call or 'a library'} cannot take the tensor that stands for an array or a number here, since the "
         f"function is differentiated or traced{at_place(place)}: {type(error).__name__}: "
-        f"{_shortened(str(error))}. "
+        f"{_shortened(str(error)).rstrip('.')}. "
         f"{remedy(call)}; where no gradient is needed, apply it to numpy.asarray(pullback.stop_gradient(x))."
     )
     found.__cause__ = error
     return found
+
+
+def _is_of_plain_call(error: Exception) -> bool:
+    """Whether what the tensor stands for lacks the attribute as well; then the error says so."""
+    if not isinstance(error, AttributeError) or error.name is None:
+        return False
+    kind = error.obj.__class__
+    if hasattr(kind, error.name):
+        return False
+    library = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    error.args = (f"'{library}{kind.__qualname__}' object has no attribute '{error.name}'",)
+    return True
 
 
 def _innermost(error: Exception) -> TracebackType | None:

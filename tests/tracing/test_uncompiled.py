@@ -89,3 +89,17 @@ def test_what_an_array_has_and_a_tensor_lacks_is_explained() -> None:
     refused = pytest.raises(pb.errors.UnsupportedError, match="x.byteswap cannot take the tensor")
     with pytest.warns(UserWarning, match="runs uncompiled"), refused:
         pb.compile(lambda x: (counts(x), x.byteswap()))(np.ones(2, int))
+
+
+@pytest.mark.parametrize("way", [pb.compile, pb.grad, lambda function: pb.grad(pb.compile(function))])
+@pytest.mark.parametrize(
+    ("misspelt", "says"),
+    [
+        (lambda x: x.smu(), "'numpy.ndarray' object has no attribute 'smu'"),
+        (lambda x: x[0].smu(), "'numpy.float64' object has no attribute 'smu'"),
+    ],
+)
+def test_an_attribute_that_an_array_lacks_is_lacking(way: Any, misspelt: Any, says: str) -> None:
+    for function in (misspelt, way(misspelt)):
+        with pytest.raises(AttributeError, match=f"^{says}$"):
+            function(np.ones(2))
