@@ -24,6 +24,10 @@ from .saved import saved_values
 # --- what to do instead -------------------------------------------------------------------------------------
 
 STEPS = "Write out the method's steps with operations on tensors, e.g. a loop of Runge-Kutta steps"
+ANEW = (
+    "Give it like=x, as in numpy.array(..., like=x), or, in a method that is called by name, compile the "
+    "function: pullback.compile reaches methods as well"
+)
 REMEDIES = {
     " = ...": "Make the array with numpy.zeros(..., like=x), or pass it as an argument",
     "numpy.ndarray.": "An array's own methods take no tensors: write a @ x for a.dot(x)",
@@ -31,6 +35,9 @@ REMEDIES = {
         "Draw numbers that do not depend on it, and transform them: mean + scale * "
         "numpy.random.standard_normal(shape)"
     ),
+    "numpy.array": ANEW,
+    "numpy.as": ANEW,
+    "numpy.full": ANEW,
     "numpy.fromiter": "Use numpy.array([...]) of a list",
     "array.array": "Use numpy.array([...]) of a list",
     "statistics.": "Use numpy.mean, numpy.var, numpy.median and the like",

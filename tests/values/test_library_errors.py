@@ -116,6 +116,26 @@ def test_an_array_that_cannot_hold_a_gradient_is_named() -> None:
         pb.grad(recorded)(X)
 
 
+class Rotation:
+    def matrix(self, x: Any) -> Any:
+        return np.array([[x[0], -x[1]], [x[1], x[0]]])
+
+
+ROTATION = Rotation()
+
+
+def test_an_array_made_in_a_method_says_how_it_keeps_the_gradient() -> None:
+    def rotated(x: Any) -> Any:
+        return ROTATION.matrix(x).sum()
+
+    advice = (
+        r"numpy\.array makes one of .*numpy\.array\(\.\.\., like=x\), or, in a method .*compile the function"
+    )
+    with pytest.raises(errors.GradientError, match=advice):
+        pb.grad(rotated)(np.ones(2))
+    np.testing.assert_array_equal(pb.grad(pb.compile(rotated))(np.ones(2)), [2.0, 0.0])
+
+
 UNFIT: list[tuple[Callable[[Any], Any], str, type[errors.PullbackError]]] = [
     (lambda x: json.loads(json.dumps([x[0]]))[0], "json.dumps", errors.ArgumentError),
     (lambda x: float(decimal.Decimal(x[0]) * 2), "decimal.Decimal", errors.ArgumentError),
