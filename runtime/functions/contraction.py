@@ -556,7 +556,7 @@ def trace(input: Tensor) -> Tensor:
 
 
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """`linalg_cross`; without dim along the first dimension of size 3.
+    """The cross product of 3-vectors along `dim`; without it, along the first dimension of size 3.
 
     Example:
         >>> cross(tensor([1.0, 0.0, 0.0]), tensor([0.0, 1.0, 0.0]))
