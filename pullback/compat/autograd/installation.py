@@ -144,7 +144,7 @@ def _require_not_imported() -> None:
     if other is None or _is_own(other):
         return
     modules = list(sys.modules.items())  # to which some add when they are asked for an attribute
-    importers = sorted(name for name, module in modules if _uses(name, module))
+    importers = sorted({name.partition(".")[0] for name, module in modules if _uses(name, module)})
     by = f" It was imported by {', '.join(importers)}." if importers else ""
     raise InstallationError(
         f"pullback can't take the place of HIPS autograd, which has been imported from {other.__file__}: two "
