@@ -266,11 +266,11 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer):
         fail(ArgumentError, f"linalg.matrix_power: n must be int, not {type(n).__name__}")
-    x = square(inverse(input) if n < 0 else input, "matrix_power")
+    x = given = square(inverse(input) if n < 0 else input, "matrix_power")
     left, power = abs(int(n)), None
     while left:
         if left & 1:
             power = x if power is None else matmul(power, x)
         left >>= 1
         x = matmul(x, x) if left else x
-    return apply(la.unit_like, x) if power is None else apart_from(input, power)
+    return apply(la.unit_like, x) if power is None else apart_from(given, power)

@@ -491,9 +491,10 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
         tensor([[3, 3],
                 [4, 4]])
     """
-    require_broadcast("broadcast_tensors", tensors)
-    shape = broadcast_shapes(*(tuple(one.shape) for one in tensors))
-    return tuple(expand_to(one, shape) for one in tensors)
+    given = [tensor(one, "broadcast_tensors", "tensors") for one in tensors]
+    require_broadcast("broadcast_tensors", given)
+    shape = broadcast_shapes(*(tuple(one.shape) for one in given))
+    return tuple(expand_to(one, shape) for one in given)
 
 
 def repeat(input: Tensor, *counts: Any, repeats: Any = None) -> Tensor:

@@ -157,7 +157,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
         >>> roll(tensor([1, 2, 3]), 1)
         tensor([3, 1, 2])
     """
-    x = tensor(input, "roll")
+    x = given = tensor(input, "roll")
     if dims is None:
         flat = roll(reshape_to(x, (x.numel(),)), shifts, 0)  # memory of its own
         return reshape_to(flat, tuple(x._value.shape), "RollBackward0")
@@ -173,7 +173,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
         if 0 < cut < extent:
             pieces = part(x, dim, cut, extent), part(x, dim, 0, cut)
             x = apply(m.concatenate, *pieces, dim=dim, grad_name="RollBackward0")
-    return apart_from(input, x)
+    return apart_from(given, x)
 
 
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:

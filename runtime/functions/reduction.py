@@ -254,7 +254,7 @@ def diff(
         >>> diff(tensor([1.0, 4.0, 9.0]))
         tensor([3., 5.])
     """
-    x = tensor(input, "diff")
+    x = given = tensor(input, "diff")
     if n < 0 or not x.ndim:
         fail(
             ArgumentError,
@@ -271,7 +271,7 @@ def diff(
             x = apply(e.logical_xor, later, earlier)
         else:
             x = apply(e.subtract, later, earlier)
-    return apart_from(input, x)
+    return apart_from(given, x)
 
 
 def flattened(x: Tensor, dims: Sequence[int]) -> Tensor:

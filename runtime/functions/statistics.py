@@ -291,8 +291,9 @@ def normalize(input: Tensor, p: float = 2.0, dim: Dims = 1, eps: float = 1e-12) 
         >>> normalize(tensor([[3.0, 4.0]]))
         tensor([[0.6000, 0.8000]])
     """
-    length = apply(e.clamp, vector_norm(input, p, dim, True), float(eps), math.inf)
-    return apply(e.divide, input, as_dtype(length, array_dtype(input)))
+    x = tensor(input, "normalize")
+    length = apply(e.clamp, vector_norm(x, p, dim, True), float(eps), math.inf)
+    return apply(e.divide, x, as_dtype(length, array_dtype(x)))
 
 
 @numpy_names
@@ -303,6 +304,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         >>> cosine_similarity(tensor([[1.0, 0.0]]), tensor([[1.0, 0.0]]))
         tensor([1.])
     """
+    x1, x2 = tensor(x1, "cosine_similarity", "x1"), tensor(x2, "cosine_similarity", "x2")
     for one in (x1, x2):
         require_real(one, "cosine_similarity")
     if x1.shape != x2.shape:

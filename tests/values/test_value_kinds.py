@@ -179,6 +179,12 @@ def test_public_functions_take_arrays_and_numbers() -> None:
     assert type(values) is np.ndarray and type(places) is np.ndarray
     assert type(pb.linalg.norm(X)) is np.float64
     assert type(pb.nn.functional.softmax(X, 0)) is np.ndarray
+    for one in (
+        pb.roll(TABLE, 1, 0), pb.diff(TABLE), pb.matrix_power(TABLE @ TABLE.T, 1),
+        pb.nn.functional.normalize(TABLE), pb.nn.functional.cosine_similarity(TABLE, TABLE),
+        *pb.broadcast_tensors(TABLE, TABLE[:1]),
+    ):  # fmt: skip
+        assert type(one) is np.ndarray
     assert isinstance(pb.tanh(pb.tensor(0.5)), pb.Tensor)
     assert isinstance(pb.where(X > 1, W, X), pb.Tensor)
 
