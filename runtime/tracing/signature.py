@@ -140,6 +140,7 @@ class Signature:
         self._by_name = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
         self._defaults = {one.name: one.default for one in self.parameters if one.default is not one.empty}
         binds = kinds & {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL}
+        self._takes_as_given = getattr(function, "takes_as_given", False)
         self.plain_count = -1 if self.static or binds or not self.signature else len(self.positional)
         """The number of positional arguments that need neither binding nor defaults; -1: always bind."""
 
@@ -288,10 +289,13 @@ class Signature:
         return type(leaf), leaf
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with defaults filled in, by position as far as may be; as given where all are."""
+        """The arguments with defaults filled in, by position as far as may be; as given where all are.
+
+        A function that says so (`takes_as_given`) gets them as the call has them, without defaults.
+        """
         if self.signature is None or (not kwargs and len(args) == self.plain_count):
             return args, kwargs
-        if self._by_name and len(args) <= len(self.positional):
+        if self._by_name and not self._takes_as_given and len(args) <= len(self.positional):
             missing = self.positional[len(args) :]
             values = [
                 kwargs[name] if name in kwargs else self._defaults.get(name, _MISSING) for name in missing
@@ -306,6 +310,8 @@ class Signature:
                 + (f" and the keywords {', '.join(kwargs)}" if kwargs else "")
                 + ". Call it as its signature says."
             ) from None
+        if self._takes_as_given:
+            return args, kwargs
         bound.apply_defaults()
         return bound.args, bound.kwargs
 

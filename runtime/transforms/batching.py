@@ -80,6 +80,7 @@ def _batched(func: Function, in_dims: Any, out_dims: Any) -> Function:
         _, results = scan(lambda carry, parts: (None, one(parts)), None, rows)
         return _placed(results, out_dims)
 
+    batched.__dict__["takes_as_given"] = True  # a default is no batch, and a keyword has dimension 0
     return batched
 
 

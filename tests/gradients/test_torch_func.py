@@ -105,6 +105,22 @@ def test_vmap_is_a_loop_in_compiled_code() -> None:
         np.testing.assert_allclose(one, other)
 
 
+@pytest.mark.parametrize("in_dims", [0, (0,)])
+def test_vmap_leaves_defaults_as_they_are(in_dims: Any) -> None:
+    """Compiled too: an array among them is no batch, though it is as long as one."""
+    weights = np.arange(3.0)
+
+    def weighed(x: Any, w: Any = weights, *, power: int = 1) -> Any:
+        return x * w**power
+
+    rows = np.arange(9.0).reshape(3, 3)
+    mapped = pb.vmap(weighed, in_dims)
+    for one in (mapped, pb.compile(mapped), pb.vmap(pb.compile(weighed), in_dims)):
+        np.testing.assert_array_equal(one(rows), rows * weights)
+        np.testing.assert_array_equal(one(rows, power=2), rows * weights**2)
+        np.testing.assert_array_equal(one(rows, w=rows), rows * rows)  # what is named is a batch
+
+
 def test_what_vmap_says() -> None:
     with pytest.raises(pb.errors.ArgumentError, match="no argument is mapped over"):
         pb.vmap(lambda x: x, in_dims=None)(pb.ones(2))
