@@ -26,6 +26,8 @@ def derived(
     made = functools.wraps(inner)(derive(inner))
     made.__name__ = f"{function_name(inner)}_{suffix}"
     made.__dict__["differentiated"] = differentiated
+    if any(isinstance(one, int) and one < 0 for one in differentiated):  # the last that the call gives
+        made.__dict__["takes_as_given"] = True
     if isinstance(function, CompiledFunction | CompiledMethod):
         return function.transformed(made, again, differentiated)
     return made

@@ -47,6 +47,20 @@ def test_grad_and_value_and_grad(form: Any) -> None:
     assert type(grad(function, (0,))(W, X)) is tuple
 
 
+def test_a_negative_position_counts_what_the_call_gives(form: Any) -> None:
+    def scaled(w: Any, x: Any, times: float = 2.0, *, more: float = 1.0) -> Any:
+        return energy(w, x) * times * more
+
+    d_w, d_x = energy_gradient()
+    for made in (grad(form(scaled), (-1, 0)), form(grad(scaled, (-1, 0)))):
+        for gradients, expected in (
+            (made(W, X), (2 * d_x, 2 * d_w)), (made(W, X, more=3.0), (6 * d_x, 6 * d_w)),
+            (made(W, X, 0.5), (energy(W, X), 0.5 * d_w)), (made(W, x=X), (2 * d_w, 2 * d_w)),
+        ):  # fmt: skip
+            for one, other in zip(gradients, expected, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
 def test_grad_of_compiled_is_compiled_grad() -> None:
     one, other = grad(pb.compile(energy)), pb.compile(grad(energy))
     assert one.source(W, X) == other.source(W, X)
