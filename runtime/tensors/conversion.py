@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, cast
 
 import numpy as np
@@ -40,9 +41,13 @@ def require_numbers(dtype: np.dtype) -> None:
         )
 
 
+SEQUENCES = list | tuple | deque
+"""Of which NumPy makes arrays, and which may hold Tensors."""
+
+
 def holds_tensor(data: Any) -> bool:
     """Whether data for an array have a Tensor among them."""
-    return isinstance(data, Tensor) or (isinstance(data, list | tuple) and any(map(holds_tensor, data)))
+    return isinstance(data, Tensor) or (isinstance(data, SEQUENCES) and any(map(holds_tensor, data)))
 
 
 def given_array(value: Any) -> Any:
@@ -56,7 +61,7 @@ def given_array(value: Any) -> Any:
 
 def joined(data: Any) -> Any:
     """Nested lists with Tensors as the array that NumPy makes of them; data without any as they are."""
-    if not isinstance(data, list | tuple) or not holds_tensor(data):
+    if not isinstance(data, SEQUENCES) or not holds_tensor(data):
         return data
     rows = [tensor_of(one) for one in data]
     dtype = np.result_type(*map(array_dtype, rows))  # in a list Python's numbers are not weak

@@ -1,5 +1,6 @@
 """Lists that hold Tensors where NumPy takes lists of numbers or arrays: values and gradients are NumPy's."""
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +57,8 @@ PROGRAMS: list[Callable[[Any], Any]] = [
     lambda x: np.cov([x, [x[0], 1.0, 2.0]]) + np.average([x[0], x[1]], weights=[x[2], 1.0]),
     lambda x: np.mean([x * k for k in range(3)], axis=0) + np.std([x[0], x[1], x[2]]),
     lambda x: np.add.reduce([x[0], x[1]]) * np.maximum([x[0], x[1]], [1.0, x[2]]),
+    lambda x: np.array(deque([x[0], x[1]], maxlen=3)) * np.mean(deque(x, maxlen=2)),
+    lambda x: np.stack([deque(x), x]) * np.max([deque([x[0], 1.0]), deque([x[1], x[2]])], axis=0)[0],
     lambda x: abs(np.fft.rfft([x[0], 1.0, x[1], x[2]])),
     lambda x: scipy.integrate.simpson([x[0], x[1], 1.0], x=[0.0, x[2], 3.0]),
     lambda x: scipy.integrate.trapezoid([x[0], 1.0, x[1]], dx=x[2]),
