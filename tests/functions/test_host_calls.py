@@ -126,7 +126,7 @@ def derivatives(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 OWN_TESTS = {
-    "foreign", "draw",  # tests/gradients/test_custom_rules.py, tests/functions/test_draws_in_code.py
+    "foreign", "draw",  # tests/gradients/test_foreign_rules.py, tests/functions/test_draws_in_code.py
     "on_pairs", "free_phase",  # tests/graphs/test_split_complex.py
 }
 OF_COMPLEX = {"fft", "rfft", "irfft"}
