@@ -25,7 +25,7 @@ import scipy.interpolate
 import scipy.sparse
 
 import pullback as pb
-from pullback.errors import ArgumentError, TraceError
+from pullback.errors import TraceError
 
 pytestmark = pytest.mark.usefixtures("partly_compiled")
 
@@ -717,51 +717,12 @@ def test_an_object_that_refuses_to_be_read_is_named() -> None:
         pb.compile(lambda x: x * len(held))(X)
 
 
-# --- masked arrays and matrices -----------------------------------------------------------------------------
-
-MASKED = np.ma.array(X, mask=[0, 1, 0])
-with pytest.warns(PendingDeprecationWarning):
-    MATRIX = np.asmatrix(X)
+# --- what is missing at first, and what classes have --------------------------------------------------------
 
 
 class Box:
     def __init__(self, value: Any) -> None:
         self.value = value
-
-
-FORBIDDEN = {"masked array": MASKED, "np.matrix": MATRIX}
-
-
-@pytest.mark.parametrize("name", FORBIDDEN)
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda value: pb.compile(lambda x: (x * value).sum())(X),
-        lambda value: pb.compile(lambda x: x.sum())(value),
-        lambda value: pb.grad(lambda x: (x * value).sum())(X),
-        lambda value: pb.grad(lambda x: x.sum())(value),
-        lambda value: pb.grad(lambda x: np.multiply(value, x).sum())(X),
-        lambda value: pb.compile(lambda x, box: x * box.value)(X, Box(value)),
-        lambda value: pb.tensor(X) * value,
-        lambda value: pb.tensor(value),
-        lambda value: pb.from_numpy(value),
-        lambda value: np.where(value > 1, pb.tensor(X), 0.0),
-        lambda value: pb.stack([pb.tensor(X), value]),
-    ],
-)
-def test_masked_arrays_and_matrices_are_refused(name: str, use: Any) -> None:
-    with pytest.raises(ArgumentError, match=name):
-        use(FORBIDDEN[name])
-
-
-def test_a_masked_array_that_is_made_inside() -> None:
-    with pytest.raises(ArgumentError, match="masked array"):
-        pb.compile(lambda x: (x * np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])).sum())(X)
-    with pytest.raises(ArgumentError, match="a masked array is made of a tensor"):
-        pb.compile(lambda x: np.ma.masked_greater(x, 2.0))(X)
-
-
-# --- what is missing at first, and what classes have --------------------------------------------------------
 
 
 def missing_at_first(read: Any) -> Any:
@@ -830,100 +791,3 @@ def test_a_global_that_comes_to_hide_a_builtin(name: str) -> None:
     assert not np.array_equal(compiled(x), before)
     del namespace[name]
     np.testing.assert_allclose(compiled(x), before)
-
-
-# --- what is one object ---------------------------------------------------------------------------------
-
-HELD = np.arange(1.0, 4.0)
-ASKING: dict[str, Callable[[Any, Any], Any]] = {
-    "two arguments": lambda x, y: x * 2 if x is y else x * 3,
-    "not": lambda x, y: x * 2 if y is not x else x * 3,
-    "an argument and a global": lambda x, y: x * 2 if x is HELD else x * 3,
-    "id": lambda x, y: x * 2 if id(x) == id(y) else x * 3,
-    "operator": lambda x, y: x * 2 if operator.is_(x, y) else x * 3,
-    "among others": lambda x, y: x * 2 if any(one is y for one in (HELD, x)) else x * 3,
-    "a branch": lambda x, y: (x * 2 if x is y else x * 3) if x.sum() > 0 else x * 4,
-}
-
-
-@pytest.mark.parametrize("uncompiled", [False, True])
-@pytest.mark.parametrize("asked", ASKING)
-@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
-def test_whether_arrays_are_one_object(asked: str, uncompiled: bool) -> None:
-    question = ASKING[asked]
-
-    def function(x: Any, y: Any) -> Any:
-        return question(x, y) + (np.unique(x).sum() if uncompiled else 0.0)
-
-    compiled = pb.compile(function)
-    other = HELD.copy()
-    for _ in range(2):
-        for x, y in ((HELD, HELD), (HELD, other), (other, other), (-other, HELD), (other[::-1], other)):
-            np.testing.assert_allclose(compiled(x, y), function(x, y))
-    if not uncompiled:
-        assert compiled.cache_info().traces <= 7
-
-
-def test_whether_tensors_are_one_object() -> None:
-    @pb.compile
-    def asking(x: Any, y: Any) -> Any:
-        return (x * y).sum() if x is y else (x * 3 + y).sum()
-
-    x, y = pb.tensor(HELD, requires_grad=True), pb.tensor(HELD, requires_grad=True)
-    asking(x, x).backward()
-    assert x.grad.tolist() == [2, 4, 6]
-    asking(x, y).backward()
-    assert x.grad.tolist() == [5, 7, 9] and y.grad.tolist() == [1, 1, 1]
-
-
-def test_one_array_with_a_gradient_and_without() -> None:
-    asking = pb.compile(lambda x: (x * 2 if x is HELD else x * 3).sum())
-    assert pb.grad(asking)(HELD.copy()).tolist() == [3, 3, 3]
-    with pytest.raises(TraceError, match="x and HELD are one array"):
-        pb.grad(asking)(HELD)
-
-
-class Kinds(enum.Enum):
-    SUM = 1
-
-
-@pytest.mark.parametrize("kind", [np.sum, np.ndarray, Kinds.SUM, math])
-def test_a_comparison_with_what_is_no_array_asks_for_no_identity(kind: Any) -> None:
-    def total(x: Any) -> Any:
-        if kind is np.ndarray or kind is Kinds.SUM or kind is math:
-            return (x * HELD).sum()
-        return (x * HELD).sum() if kind is np.sum else x.mean()
-
-    assert pb.compile(pb.grad(total))(HELD).tolist() == pb.grad(total)(HELD).tolist() == [1, 2, 3]
-
-
-def test_a_comparison_with_none_asks_for_no_identity() -> None:
-    compiled = pb.compile(lambda x, y: x if y is None else x * y)
-    assert compiled(HELD, HELD).tolist() == [1, 4, 9] and compiled(HELD, HELD.copy()).tolist() == [1, 4, 9]
-    assert compiled.cache_info().traces == 1
-
-
-MEASURED = np.array([1.0, 2.0, 3.0])
-
-
-class Measured:
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return MEASURED * 2.0
-
-
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda one, x: np.asarray(one) * x,
-        lambda one, x: np.array(one, np.float32) * np.zeros_like(x),  # which has NumPy make arrays of ours
-        lambda one, x: np.add(one, x),
-        lambda one, x: np.dot(x, one),
-    ],
-)
-def test_objects_that_give_numpy_an_array(read: Any) -> None:
-    given, x = Measured(), np.array([0.5, -1.0, 2.0])
-    compiled = pb.compile(lambda x: (read(given, x), read(Measured(), x)))
-    for _ in range(2):
-        for found, wanted in zip(compiled(x), (read(given, x),) * 2):
-            np.testing.assert_array_equal(found, wanted)
-        MEASURED[0] += 1.0
