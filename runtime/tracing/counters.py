@@ -80,9 +80,10 @@ def counted(
         ranges: the loops over ranges that the function has begun.
     """
     repeated: Tally[Any] = Tally()
-    for number, guard in zip(numbers, rolled):
+    for number, end, guard in zip(numbers, (*numbers[1:], len(guards)), rolled):
         standpoint = guards[number].standpoint
-        if standpoint is not None and (standpoint.is_in_loop or guard.counts is not None):
+        asked = guards[number:end] if guard.counts is not None else guards[number : number + 1]
+        if standpoint is not None and any(one.standpoint and one.standpoint.is_in_loop for one in asked):
             repeated[standpoint.code] += 1 if guard.counts is None else OF_SOME_TURNS
     seen: dict[Any, dict[LoopCounter, set[str]]] = {}
     for guard in guards:
