@@ -8,11 +8,14 @@ with a traced value in the place of each such number, from the loop's first ques
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import sys
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
@@ -25,6 +28,7 @@ from ...tracer.trace import Guard, Trace
 from ..bytecode.liveness import loop_over, loops_around
 from ..values.tensor import make
 from ..values.value_kinds import PythonNumber
+from .held_numbers import Way, numbers_within, replaced
 
 FEWEST_REPEATED = 3
 """Questions that come again, for which a function is traced once more: fewer are those of one other turn."""
@@ -36,11 +40,13 @@ LARGEST = 1 << 53
 
 @dataclass(frozen=True)
 class LoopCounter:
-    """A variable of a function that holds another number in each turn, or the `for` over a `range`."""
+    """What is another number in each turn: a variable, a part of what it holds, the `for` over a `range`."""
 
     code: CodeType
     place: str | int
     """The variable's name, or the offset of the loop's instruction."""
+    way: Way = ()
+    """To a part of what the variable holds, as `("steps",)` of `state.steps`."""
 
 
 LoopCounters = frozenset[LoopCounter]
@@ -109,19 +115,23 @@ class Counting:
 
     Args:
         counters: those that are traced values.
+        outside: of what the function reaches the identities: nothing is written into that.
 
     Attributes:
         ranges: the loops over ranges that have begun.
     """
 
-    def __init__(self, trace: Trace, counters: LoopCounters) -> None:
+    def __init__(self, trace: Trace, counters: LoopCounters, outside: AbstractSet[int]) -> None:
         self.trace = trace
+        self._outside = outside
+        self._written: list[tuple[Any, Any, Any, Any]] = []
+        """Containers and keys, with what was there and what is there now."""
         self.counters = trace.counters = counters
         self.ranges: set[LoopCounter] = set()
-        self._names: dict[CodeType, list[str]] = {}
-        for one in counters:
+        self._named: dict[CodeType, list[tuple[str, LoopCounter]]] = {}
+        for one in sorted(counters, key=lambda one: (str(one.place), repr(one.way))):  # alike in each process
             if isinstance(one.place, str):
-                self._names.setdefault(one.code, []).append(one.place)
+                self._named.setdefault(one.code, []).append((one.place, one))
         self._running: dict[FrameType, dict[int, CountedSteps]] = {}
 
     def forget(self) -> None:
@@ -141,8 +151,8 @@ class Counting:
         node = self.trace.capture(np.array(value))
         self.trace.values.give(node, np.array(value))
         self.trace.numbers[node] = counter
-        name = counter.place if isinstance(counter.place, str) else "step"
-        return make(make_node(identity, (node,), {}, name=name), PythonNumber)
+        names = [one for one in ("step", counter.place, *counter.way) if isinstance(one, str)]
+        return make(make_node(identity, (node,), {}, name=names[-1]), PythonNumber)
 
     def begin(self, frame: FrameType, steps: CountedSteps) -> None:
         assert isinstance(steps.counter.place, int)
@@ -150,12 +160,27 @@ class Counting:
 
     def enter(self, frame: FrameType) -> None:
         """Let the counters of a function under way be traced values from here on."""
-        for name in self._names.get(frame.f_code, ()):
+        for name, counter in self._named.get(frame.f_code, ()):
             variables = frame.f_locals
-            if is_number(variables.get(name)):
-                variables[name] = self.traced(variables[name], LoopCounter(frame.f_code, name))
+            found = variables.get(name)
+            value = dict(self._numbers_of(found)).get(counter.way)
+            if value is None:
+                continue
+            new = replaced(
+                found, counter.way, self.traced(value, counter), lambda *one: self._written.append(one)
+            )
+            if new is not found:
+                variables[name] = new
                 if sys.version_info < (3, 13):  # later ones write through
                     ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+
+    def put_back(self) -> None:
+        """Let what holds traced values as they were given hold the numbers again: others may see it, too."""
+        for holder, key, value, new in reversed(self._written):
+            with contextlib.suppress(LookupError):
+                if holder[key] is new:
+                    holder[key] = value
+        self._written.clear()
 
     def held(self, frame: FrameType) -> dict[int, CountedSteps]:
         """What the interpreter holds without a name that is known: by its place, loops over ranges."""
@@ -166,12 +191,23 @@ class Counting:
     def numbers(self, frame: FrameType) -> Iterator[tuple[LoopCounter, Any]]:
         """What may be counters of a function under way, and their values."""
         code = frame.f_code
-        names = {*code.co_varnames} - {*code.co_cellvars}
         for name, value in frame.f_locals.items():
-            if name in names and is_number(value):
-                yield LoopCounter(code, name), value
+            if name in _own_names(code):
+                yield from ((LoopCounter(code, name, way), one) for way, one in self._numbers_of(value))
         for loop in loops_around(code, frame.f_lasti):
             yield LoopCounter(code, loop), None
+
+    def _numbers_of(self, value: Any) -> Iterator[tuple[Way, Any]]:
+        """The numbers of what a variable holds, with the ways to them."""
+        if is_number(value):
+            return iter([((), value)])
+        return numbers_within(value, is_number, lambda one: id(one) in self._outside)
+
+
+@lru_cache(maxsize=4096)
+def _own_names(code: CodeType) -> frozenset[str]:
+    """The variables of a function that each run of it has its own of."""
+    return frozenset((*code.co_varnames, *code.co_cellvars))
 
 
 class CountedRange:

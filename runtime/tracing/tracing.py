@@ -262,7 +262,8 @@ class _Run:
         self.takes_tensors = bool(tensors)
         self.records = is_recording() and any(tensor.requires_grad for tensor in tensors)
         self.trace = Trace(name, self.records, answers)
-        self.counting = Counting(self.trace, counters)
+        outside = {id(holder.value) for holder in self.reading.holders}
+        self.counting = Counting(self.trace, counters, outside)
         self.standpoints = Standpoints(self.trace, self.reading.asks_identity, self.counting)
         self.counted = Counted()
         self.rolls_turns = rolls_turns and not (changed.numbers or changed.containers)
@@ -294,6 +295,8 @@ class _Run:
             if isinstance(error, EagerOnlyError | ChangesFound):
                 self._refuse_to_run_again()
             raise
+        finally:
+            self.counting.put_back()
         written.update(self.substitution.commit())
         return traced
 

@@ -2,7 +2,9 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -158,10 +160,93 @@ def with_a_search_along_lines(a):
     return x * a
 
 
+class Descent:
+    """Adam's, on a parabola."""
+
+    def __init__(self, x):
+        self.x, self.mean, self.square, self.steps = x, 0.0, 0.0, 0
+
+    def step(self):
+        slope = 2 * (self.x - 0.5)
+        self.steps += 1
+        self.mean = 0.6 * self.mean + 0.4 * slope
+        self.square = 0.9 * self.square + 0.1 * slope * slope
+        mean, square = self.mean / (1 - 0.6**self.steps), self.square / (1 - 0.9**self.steps)
+        self.x = self.x - 0.5 * mean / np.sqrt(square + 1e-3)
+
+
+def with_an_object(a):
+    descent = Descent(np.log(a))
+    while abs(descent.x - 0.5) > 0.1:
+        descent.step()
+    return descent.x * descent.steps
+
+
+@dataclass
+class Progress:
+    x: Any
+    total: Any
+    turns: int = 0
+
+
+def with_a_dataclass(a):
+    progress = Progress(a, 1.0)
+    while progress.x > 1.0:
+        progress = Progress(progress.x * 0.6, progress.total + progress.x**2, progress.turns + 1)
+    return progress.total / progress.turns
+
+
+def with_a_dict(a):
+    state = {"x": a, "counts": [0, 1.0]}
+    while state["x"] > 1.0:
+        state["x"] = state["x"] * 0.6
+        state["counts"][0] += 1
+        state["counts"][1] *= 0.9
+    return state["x"] * state["counts"][0] + state["counts"][1] * a
+
+
+class Pair(NamedTuple):
+    x: Any
+    turns: int
+
+
+def with_tuples(a):
+    state, steps = Pair(a, 0), (0, "steps")
+    while state.x > 1.0:
+        state = Pair(state.x * 0.6, state.turns + 1)
+        steps = (steps[0] + 2, "steps")
+    return state.x * state.turns + steps[0]
+
+
+def with_a_nonlocal(a):
+    turns, state = 0, {"turns": 0}
+
+    def smaller(x):
+        nonlocal turns
+        turns += 1
+        state["turns"] += turns
+        return x * 0.6
+
+    while a > 1.0:
+        a = smaller(a)
+    return a * turns + state["turns"]
+
+
+def with_two_names(a):
+    state = {"turns": 0}
+    whole = {"state": state, "turns": 0}
+    while a > 1.0:
+        a = a * 0.6
+        whole["state"]["turns"] += 1
+        whole["turns"] += 2
+    return a * state["turns"] + whole["turns"]
+
+
 VALUES = (10.0, 3.0, 1e2, 1e4)
 ONE_PROGRAM = [
     newton, bisection, secant, kepler, largest_eigenvalue, smaller_steps, every_third, powers_of_a_count,
     counted_backwards, elements_by_a_count, of_alike_turns, in_a_function,
+    with_an_object, with_a_dataclass, with_a_dict, with_tuples, with_a_nonlocal, with_two_names,
 ]  # fmt: skip
 
 
@@ -322,9 +407,41 @@ def in_rows(a):
     return np.sum(x * np.arange(3.0))
 
 
+ROWS = [{"scale": 0.5 + 0.001 * k} for k in range(200)]
+HIDDEN_ROWS = MappingProxyType({k: {"scale": 0.7 - 0.001 * k} for k in range(200)})
+
+
+def with_rows_from_outside(a):
+    turns = 0
+    while a > 1.0:
+        row, other = ROWS[turns], HIDDEN_ROWS[turns]
+        a = a * row["scale"] + 0.1 * other["scale"]
+        turns += 1
+    return a
+
+
+def with_rows_of_its_own(a):
+    rows, turns = [{"scale": 0.5 + 0.001 * k} for k in range(200)], 0
+    while a > 1.0:
+        row = rows[turns]
+        a = a * row["scale"]
+        turns += 1
+    return a
+
+
+def with_tallies(a):
+    state: dict[str, Any] = {"turns": 0, "tally": [0, 0, 0]}
+    while a > 1.0:
+        state["turns"] += 1
+        state["tally"][state["turns"] % 3] += 1
+        a = a * 0.5
+    return a * state["tally"][0] + state["tally"][1]
+
+
 BESIDES = [
     ended_by_the_range, with_large_numbers, with_a_list, with_a_row, with_the_number_of_turns,
     with_a_count_in_text, with_floor_division, with_a_generator, with_caught_errors, with_two_ranges, in_rows,
+    with_rows_from_outside, with_rows_of_its_own, with_tallies,
 ]  # fmt: skip
 
 
@@ -336,6 +453,13 @@ def test_is_what_python_gives(function: Function) -> None:
         found = compiled(np.array(one))
         np.testing.assert_allclose(found, expected, rtol=1e-12)
         assert type(found) is type(expected)
+
+
+def test_what_is_reached_from_outside_holds_its_numbers() -> None:
+    compiled = pb.compile(with_rows_from_outside)
+    for one in (30.0, 1e6):
+        compiled(np.array(one))
+    assert {type(row["scale"]) for row in (*ROWS, *HIDDEN_ROWS.values())} == {float}
 
 
 def test_errors_that_a_number_of_turns_raises() -> None:
