@@ -20,7 +20,7 @@ from .rewriting.associate import associate
 from .rewriting.calls import absorb_permutes, copy_operands, form_calls
 from .rewriting.contraction_rewrites import find_contractions
 from .rewriting.contractions import lower_contractions
-from .rewriting.diagonals import take_diagonals
+from .rewriting.diagonals import scale_by_diagonals, take_diagonals
 from .rewriting.factors import factor_sums
 from .rewriting.layouts import transpose_tables
 from .rewriting.online import sum_online
@@ -50,6 +50,8 @@ def optimise(graph: Graph) -> Graph:
     simplify = Simplifier()
     return run_passes(
         graph,
+        take_diagonals,
+        scale_by_diagonals,
         expand_ruled,
         share_loops,
         optimise_bodies,
@@ -121,7 +123,7 @@ def name_the_last(graph: Graph) -> Graph:
 def build_forward(graph: Graph, options: Options = DEFAULT_OPTIONS) -> Program:
     """One function for the graph's outputs."""
     rolled = roll(graph)
-    finished = finish(optimise(run_passes(rolled.graph, take_diagonals)))
+    finished = finish(optimise(rolled.graph))
     require_drawn_once(finished)
     return Program(finished, options, title=f"{graph.name}", notes=rolled.notes)
 

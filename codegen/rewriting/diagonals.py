@@ -1,8 +1,10 @@
-"""Of products of which only the diagonal is wanted nothing else is computed.
+"""Of products of which only the diagonal is wanted nothing else is computed, and of diagonals no product.
 
 The diagonal of `a @ b` are the sums of `a * b.T` along rows: n**2 products in place of n**3. This is done
 before a graph is differentiated, so that its gradient has no product with a matrix of zeros beside a
-diagonal. Such a product is not rewritten itself: that would lose what zeros times infinity are.
+diagonal. Where a gradient has one all the same (the cotangent of a factor of whose diagonal a logarithm is
+taken), it is the other matrix with scaled rows or columns. The user's own products with such a matrix stay:
+that would lose what zeros times infinity are.
 """
 
 from __future__ import annotations
@@ -55,3 +57,33 @@ def _of_product(product: Node) -> Node:
     left, right = (text.replace(column, row) for text in texts)
     with located_at(product.origin):
         return contract(*product.operands, subscripts=f"{left},{right}->{result[:-1]}")
+
+
+def scale_by_diagonals(graph: Graph) -> Graph:
+    """Products with diagonal matrices in gradients as rows or columns times the diagonals."""
+
+    def change(node: Node, operands: tuple[Node, ...]) -> Node:
+        node = with_operands(node, operands)
+        if node.operator is not contract or not node.origin.is_backward:
+            return node
+        for place, one in enumerate(operands):
+            if one.operator is diagonal_matrix and (found := _scaled(node, place)) is not None:
+                return found
+        return node
+
+    return rebuild(graph, change)
+
+
+def _scaled(product: Node, place: int) -> Node | None:
+    """A product of a diagonal matrix at a place among its operands, which sums over one of its dimensions."""
+    *texts, result = split_subscripts(product.attributes["subscripts"])
+    row, column = texts[place][-2], texts[place][-1]
+    other = texts[1 - place]
+    if (row in result) == (column in result) or (row in other) == (column in other):
+        return None
+    texts[1 - place] = other.replace(column, row)
+    texts[place] = texts[place][:-1]
+    operands = [*product.operands]
+    (operands[place],) = operands[place].operands
+    with located_at(product.origin):
+        return contract(*operands, subscripts=f"{','.join(texts)}->{result.replace(column, row)}")

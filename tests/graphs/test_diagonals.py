@@ -33,6 +33,33 @@ def test_a_product_with_itself_is_left_whole() -> None:
     assert depth_of(value_source(lambda a: np.diag(np.einsum("ij,jk->ik", a, a) @ a), (5, 5))) == 3
 
 
+BY_DIAGONALS: dict[str, Callable[..., Any]] = {
+    "from the left": lambda v, b: ((np.diag(v) @ b) ** 2).sum(),
+    "from the right": lambda v, b: ((b @ np.diag(v)) ** 2).sum(),
+    "of a batch": lambda v, b: ((pb.diag_embed(pb.stack([v, 2.0 * v])) @ pb.stack([b, b])) ** 2).sum(),
+}
+
+
+@pytest.mark.parametrize("name", BY_DIAGONALS)
+def test_in_gradients_a_diagonal_matrix_scales(name: str) -> None:
+    """One product, the user's, is of whole matrices; the source's values are those of eager code."""
+    source = gradient_source(BY_DIAGONALS[name], (6,), (6, 6))
+    depth = 3 + (name == "of a batch")
+    assert len(re.findall(rf"^ {{{4 * depth}}}for ", source, re.M)) == 1
+
+
+def test_the_gradient_of_a_determinant_by_cholesky_has_no_product() -> None:
+    def log_determinant(a: Any) -> Any:
+        return 2.0 * np.log(np.diag(np.linalg.cholesky(a))).sum()
+
+    (a,) = normals((40, 40))
+    a = a @ a.T + np.eye(40)
+    compiled = pb.compile(pb.grad(log_determinant))
+    of_lower = compiled(a)
+    np.testing.assert_allclose(0.5 * (of_lower + of_lower.T), np.linalg.inv(a), rtol=1e-8, atol=1e-10)
+    assert "gemm" not in compiled.source(a)
+
+
 def test_zeros_beside_a_diagonal_times_infinity_are_nan() -> None:
     a, b = normals((3,), (3, 3))
     b[0, 1] = np.inf
