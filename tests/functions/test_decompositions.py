@@ -98,6 +98,18 @@ def test_a_gradient_has_no_products_of_what_was_not_used(function: Any, products
     assert compiled.source(a + 1j * a.T).count("gemm(") <= 5 * products
 
 
+@pytest.mark.parametrize(("name", "products"), [("svd", 4), ("pinv", 8)])
+@pytest.mark.parametrize("shape", [(30, 20), (20, 30)])
+def test_a_gradient_shares_its_products(name: str, products: int, shape: tuple[int, int]) -> None:
+    """Those of parts that several terms have, and all of the smaller extent."""
+    functions: dict[str, Any] = {
+        "svd": lambda a: sum((one**3).sum() for one in pb.linalg.svd(a, full_matrices=False)),
+        "pinv": lambda a: (pb.linalg.pinv(a) ** 3).sum(),
+    }
+    source = pb.value_and_grad(pb.compile(functions[name])).source(matrices(*shape))
+    assert source.count("gemm(") == products
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_compiled_they_are_as_eager(name: str) -> None:
     arrays = [matrices(2, 4, 4) + 2 * np.eye(4), matrices(2, 4, 3)]

@@ -382,7 +382,8 @@ def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     # differences of squares as products: of close values they are more exact
     sums = where(equal(unit_like(right), 1.0), 1.0, values + transposed(values))
     gaps = multiply(differences(values), sums)
-    left_part = zeros_like(right) if is_left_unused else _asymmetry(product(adjoint(left), of_left))
+    along_left = zeros_like(right) if is_left_unused else product(adjoint(left), of_left)
+    left_part = _asymmetry(along_left)
     right_part = zeros_like(right) if is_right_unused else _asymmetry(product(adjoint(right), of_right))
     inside = multiply(quotient(left_part, gaps), values)
     inside = inside + multiply(transposed(values), quotient(right_part, gaps))
@@ -390,12 +391,11 @@ def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     if is_complex(inside):
         turned = diagonal_of(free_phase(left_part + right_part, function="linalg.svd") - right_part)
         inside = inside + quotient(turned, 2.0 * values + zeros_like(left_part))
-    result = product(product(left, inside), adjoint(right))
-    if rows > size and not is_left_unused:
-        outside = quotient(of_left, values + zeros_like(of_left))
-        outside = outside - product(left, product(adjoint(left), outside))
-        result = result + product(outside, adjoint(right))
-    return result
+    if rows == size or is_left_unused:
+        return product(product(left, inside), adjoint(right))
+    inside = inside - quotient(along_left, values + zeros_like(along_left))  # what of_left has beside U
+    of_left = quotient(of_left, values + zeros_like(of_left))
+    return product(product(left, inside) + of_left, adjoint(right))
 
 
 svd = matrix(

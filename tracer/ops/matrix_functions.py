@@ -146,13 +146,13 @@ def _infer_pinv(a: Spec, tolerance: Any, hermitian: bool) -> Spec:
 
 
 def _pinv_cotangent(g: Array, a: Array, y: Array) -> Array:
+    """(g' - a w) y y' + y' (w - w y a - w') with w = y g', which has the smaller extent twice."""
+    if a.shape[-2] < a.shape[-1]:
+        return adjoint(_pinv_cotangent(adjoint(g), adjoint(a), adjoint(y)))
     across, inverse = adjoint(g), adjoint(y)
-    inner = product(y, inverse)
-    outer = product(inverse, y)
-    left = product(product(inverse, g), inverse)
-    one = product(across, inner) - product(a, product(y, product(across, inner)))
-    other = product(outer, across) - product(product(product(outer, across), y), a)
-    return one + other - left
+    both = product(y, across)
+    one = product(across - product(a, both), product(y, inverse))
+    return one + product(inverse, both - product(both, product(y, a)) - adjoint(both))
 
 
 pinv = declare(
