@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import MutationError
+from ...tracer.errors import LinearAlgebraError, MutationError, PullbackError
 from ...tracer.graph import Node, is_step_towards
 from ...tracer.ops.elementwise import add
-from ...tracer.origin import at_caller, backward_of
+from ...tracer.origin import at_caller, backward_of, fail
 from ...tracer.trace import innermost
 from ..values.modes import recording
 from ..values.nodes import Behind, Edge, GradNode, Hooks, OperatorNode, accumulator_of, targets_behind
@@ -108,7 +108,7 @@ class Pass:
                 if way is None or not self.take_from_graph(way, roots, cotangents):
                     for edge, cotangent in zip(roots, cotangents):
                         self.arrive(edge, cotangent, owned=False)
-                    self.sweep()
+                    self.run_nodes()
                 for leaf in self.leaves:
                     if (value := self.arrived.pop(id(leaf), None)) is not None:
                         self.finish(leaf, value)
@@ -130,6 +130,15 @@ class Pass:
             ):
                 reaching.add(id(node))
         return reaching
+
+    def run_nodes(self) -> None:
+        """Run the nodes; LinearAlgebraError, with the line that asked for gradients, where LAPACK fails."""
+        try:
+            self.sweep()
+        except np.linalg.LinAlgError as error:
+            if isinstance(error, PullbackError):
+                raise
+            fail(LinearAlgebraError, f"backward: a matrix of the gradient has no result: {error}.")
 
     def sweep(self) -> None:
         """Run the nodes, the latest first, each on all that has arrived at it."""

@@ -247,6 +247,18 @@ def test_determinants_of_singular_matrices_compile() -> None:
     assert pb.compile(lambda a: np.linalg.slogdet(a)[1])(bad) == -np.inf
 
 
+@pytest.mark.parametrize("function", [
+    pb.linalg.det, lambda a: pb.linalg.slogdet(a)[1], lambda a: pb.linalg.lu(a)[2].sum(),
+])  # fmt: skip
+def test_gradients_that_a_singular_matrix_has_not_raise(function: Any) -> None:
+    """The value is there; the error of its gradient is pullback's, with the line that asks for it."""
+    bad = pb.tensor([[1.0, 2], [2, 4]], requires_grad=True)
+    value = function(bad)
+    for find in (value.backward, lambda: pb.grad(function)(bad.detach())):
+        with pytest.raises(LinearAlgebraError, match=r"gradient .*ingular[^$]*test_linalg.py:\d+"):
+            find()
+
+
 def test_which_matrix_of_a_batch_has_no_result() -> None:
     batch = np.stack([np.eye(2), np.eye(2), np.zeros((2, 2))])
     for function in (pb.linalg.inv, pb.linalg.cholesky):
