@@ -98,6 +98,13 @@ def test_a_gradient_has_no_products_of_what_was_not_used(function: Any, products
     assert compiled.source(a + 1j * a.T).count("gemm(") <= 5 * products
 
 
+def test_the_gradient_of_an_exponential_with_nan_is_nan() -> None:
+    gradient = pb.grad(lambda a: pb.linalg.matrix_exp(a).sum())
+    a = np.stack([np.eye(2), np.array([[1.0, np.nan], [0.0, 1.0]])])
+    for function in (gradient, pb.compile(gradient)):
+        assert np.isnan(function(a)).all(axis=(1, 2)).tolist() == [False, True]
+
+
 @pytest.mark.parametrize(("name", "products"), [("svd", 4), ("pinv", 8)])
 @pytest.mark.parametrize("shape", [(30, 20), (20, 30)])
 def test_a_gradient_shares_its_products(name: str, products: int, shape: tuple[int, int]) -> None:

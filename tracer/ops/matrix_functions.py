@@ -78,8 +78,14 @@ def _infer_direction(a: Spec, direction: Spec) -> Spec:
 def _frechet(a: np.ndarray, direction: np.ndarray) -> np.ndarray:
     double = np.result_type(a.dtype, np.float64)
     given = a.astype(double, copy=False), direction.astype(double, copy=False)
-    found = of_each_matrix(lambda *pair: scipy_linalg().expm_frechet(*pair, compute_expm=False), *given)
-    return found.astype(a.dtype, copy=False)
+    return of_each_matrix(_frechet_of_one, *given).astype(a.dtype, copy=False)
+
+
+def _frechet_of_one(a: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """SciPy's, which raises for nan and inf: there the derivative is nan."""
+    if not (np.isfinite(a).all() and np.isfinite(direction).all()):
+        return np.full_like(a, np.nan)
+    return np.asarray(scipy_linalg().expm_frechet(a, direction, compute_expm=False))
 
 
 exponential_derivatives = declare(
