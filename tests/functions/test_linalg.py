@@ -14,6 +14,7 @@ from pullback.codegen.pipeline import build_forward
 from pullback.errors import LinearAlgebraError, UnsupportedError
 from pullback.tracer.graph import Graph, make_input, make_node
 from pullback.tracer.operator import OPERATORS
+from pullback.tracer.ops.matrices import solve_triangular as solve_one_triangular
 from pullback.tracer.spec import spec_of
 from pullback.tracer.verify import verify
 
@@ -264,3 +265,21 @@ def test_which_matrix_of_a_batch_has_no_result() -> None:
     for function in (pb.linalg.inv, pb.linalg.cholesky):
         with pytest.raises(LinearAlgebraError, match=r"\(Batch element 2\)"):
             function(pb.tensor(batch))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("transposed", [True, False])
+def test_one_triangle_is_solved_with_in_any_order_of_memory(
+    dtype: type, order: Any, lower: bool, transposed: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    a = np.asarray(rng.normal(size=(3, 3)) + 4.0 * np.eye(3), dtype, order)
+    b = np.asarray(rng.normal(size=(3, 2)), dtype, order)
+    if dtype is np.complex128:
+        a, b = a * (1.0 + 0.5j), b * 1j
+    triangle = np.tril(a) if lower else np.triu(a)
+    found = solve_one_triangular(a, b, lower, transposed)
+    assert found.dtype == dtype
+    np.testing.assert_allclose((triangle.T if transposed else triangle) @ found, b, rtol=2e-5, atol=1e-6)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -70,10 +69,14 @@ def _eliminate(a: np.ndarray) -> np.ndarray:
 
 def solve_triangular(a: np.ndarray, b: np.ndarray, lower: bool, transposed: bool) -> np.ndarray:
     """For one matrix, by LAPACK; LinAlgError for a zero on the diagonal."""
-    if not a.size:
+    if not b.size:
         return b
-    options: dict[str, Any] = {"lower": lower, "trans": int(transposed), "check_finite": False}
-    found: Any = scipy_linalg().solve_triangular(a, b, **options)
+    (solve,) = scipy_linalg().lapack.get_lapack_funcs(("trtrs",), (a, b))
+    if not a.flags.f_contiguous:  # which LAPACK would copy
+        a, lower, transposed = a.T, not lower, not transposed
+    found, place = solve(a, b, lower=lower, trans=int(transposed))
+    if place:
+        raise np.linalg.LinAlgError(f"singular matrix: zero on the diagonal at {place - 1}")
     return found
 
 
