@@ -18,7 +18,7 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class Special:
-    """A function of `scipy.special`.
+    """A function of `scipy.special`, or one of its results: "airy[0]"; of complex results the real part.
 
     Attributes:
         ranges: of the arguments.
@@ -216,6 +216,15 @@ SPECIAL: dict[str, Special] = {
             ("tandg", -60.0, 60.0, mp.tan, 269.0), ("cotdg", 20.0, 60.0, mp.cot, 269.0),
         )
     },
+    "airy[0]": Special(((-3.0, 3.0),), "d", mp.airyai, ((-30.0,), (20.0,), (0.0,))),
+    "airy[1]": Special(((-3.0, 3.0),), "d", lambda x: mp.airyai(x, derivative=1), ((-30.0,), (20.0,))),
+    "airy[2]": Special(((-3.0, 3.0),), "d", mp.airybi, ((-30.0,), (20.0,), (0.0,))),
+    "airy[3]": Special(((-3.0, 3.0),), "d", lambda x: mp.airybi(x, derivative=1), ((-30.0,), (20.0,))),
+    "sici[0]": Special(((-3.0, 3.0),), "d", mp.si, ((0.0,), (1e-9,), (50.0,), (-200.0,))),
+    "sici[1]": Special(((0.3, 3.0),), "d", mp.ci, ((1e-9,), (50.0,))),
+    "shichi[0]": Special(((-3.0, 3.0),), "d", mp.shi, ((0.0,), (1e-9,), (50.0,), (-200.0,))),
+    "shichi[1]": Special(((0.3, 3.0),), "d", mp.chi, ((1e-9,), (50.0,))),
+    "lambertw": Special(((0.3, 3.0),), "d", mp.lambertw, ((-0.36,), (0.0,), (1e-9,), (1e5,))),
     "loggamma": Special(((0.3, 6.0),), "d", mp.loggamma, ((1e-9,), (1e9,))),
     "radian": Special(((0.0, 60.0), (0.0, 60.0), (0.0, 60.0)), "ddd"),
 }  # fmt: skip

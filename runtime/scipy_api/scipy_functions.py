@@ -14,8 +14,9 @@ import numpy as np
 
 from ...tracer.errors import UnsupportedError
 from ...tracer.ops.special import zeta as hurwitz
+from ...tracer.ops.transcendents import lambert_w_imag, lambert_w_real
 from ..functions import PUBLIC, declared
-from ..functions.common import INTEGERS, fail
+from ..functions.common import INTEGERS, as_dtype, fail, filled
 from ..numpy_api.fft import OF_SCIPY
 from ..numpy_api.protocols import FUNCTIONS, OF_OTHERS, UFUNCS
 from ..numpy_api.values import averaged, floats, known, promoted
@@ -28,6 +29,8 @@ from .filters import FILTERS
 from .interpolation import FUNCTIONS as INTERPOLATION
 from .riccati import OF_CONTROL
 from .scipy_linalg import OF_MATRICES
+
+FLOAT64 = np.dtype("float64")
 
 # --- scipy.special ------------------------------------------------------------------------------------------
 
@@ -55,6 +58,18 @@ def zeta(x: Any, q: Any = None) -> Tensor:
     if q is None:
         fail(UnsupportedError, "scipy.special.zeta: q must be given for a Tensor, whose derivative is known.")
     return apply(hurwitz, *floats(x, q))
+
+
+def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Tensor:
+    """Lambert's W, of complex numbers; `tol` is left to SciPy, whose values are exact."""
+    (branch,) = known("lambertw", k)
+    if branch.ndim or branch != int(branch):
+        fail(UnsupportedError, f"scipy.special.lambertw: k must be one integer on a Tensor; found {k!r}.")
+    value = averaged(z)
+    re, im = (value.real, value.imag) if value.is_complex() else (value, filled((), 0.0, FLOAT64))
+    re, im = as_dtype(re, FLOAT64), as_dtype(im, FLOAT64)  # as SciPy, of any precision
+    parts = [apply(one, re, im, branch=int(branch)) for one in (lambert_w_real, lambert_w_imag)]
+    return PUBLIC["complex"](*parts)
 
 
 def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Tensor:
@@ -168,7 +183,7 @@ SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
         "logsumexp": logsumexp, "softmax": softmax, "log_softmax": log_softmax,
         "polygamma": lambda n, x: PUBLIC["polygamma"](n, averaged(x)),
         "multigammaln": lambda a, d: PUBLIC["mvlgamma"](averaged(a), d),
-        "zeta": zeta, "comb": comb, "perm": perm, "factorial": factorial,
+        "zeta": zeta, "lambertw": lambertw, "comb": comb, "perm": perm, "factorial": factorial,
         "spherical_jn": _spherical("spherical_jn", "jv", -1.0),
         "spherical_yn": _spherical("spherical_yn", "yv", -1.0),
         "spherical_in": _spherical("spherical_in", "iv", 1.0),

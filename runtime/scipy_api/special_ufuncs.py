@@ -11,12 +11,15 @@ from collections.abc import Callable
 from typing import Any
 
 from ...tracer.errors import UnsupportedError
+from ...tracer.operator import Operator
+from ...tracer.ops import bessel, transcendents
 from ...tracer.ops.gamma_ratios import log_beta, log_gamma_quotient
 from ..functions import PUBLIC
 from ..functions.common import fail
 from ..functions.special import xlog1py
-from ..numpy_api.protocols import OF_OTHERS, UFUNCS
+from ..numpy_api.protocols import OF_OTHERS, UFUNCS, unknown
 from ..numpy_api.values import averaged, floats, known
+from ..tape.apply import apply
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 
@@ -372,9 +375,33 @@ def _quotient_of_degrees(angle: Any, other: Any) -> Any:
     return where(is_near, PUBLIC["tan"](near * DEGREE), 1.0 / PUBLIC["tan"](far * DEGREE))
 
 
+# --- of several results ------------------------------------------------------------------------------------
+
+
+def _of_several(name: str, *results: Operator) -> Function:
+    """A ufunc of a real number whose results are those of operators."""
+
+    def call(x: Any) -> tuple[Tensor, ...]:
+        value = averaged(x)
+        if value.is_complex():
+            unknown(f"scipy.special.{name} of complex numbers")
+        return tuple(apply(one, value) for one in results)
+
+    return call
+
+
+SEVERAL = {
+    name: _of_several(name, *results)
+    for name, results in {
+        "airy": (bessel.airy_ai, bessel.airy_ai_slope, bessel.airy_bi, bessel.airy_bi_slope),
+        "sici": (transcendents.sine_integral, transcendents.cosine_integral),
+        "shichi": (transcendents.hyperbolic_sine_integral, transcendents.hyperbolic_cosine_integral),
+    }.items()
+}
+
 # --- all ----------------------------------------------------------------------------------------------------
 
-OF_OTHERS |= POLYNOMIALS | {name: _offloats(one) for name, one in DISTRIBUTIONS.items()} | {
+OF_OTHERS |= POLYNOMIALS | SEVERAL | {name: _offloats(one) for name, one in DISTRIBUTIONS.items()} | {
     "ndtr": _ndtr, "xlog1py": lambda x, y: xlog1py(*floats(x, y)), "rel_entr": _rel_entr, "gamma": _gamma,
     "loggamma": _loggamma,
     "betaln": _betaln, "beta": _beta, "poch": _poch, "binom": _binom,

@@ -21,8 +21,8 @@ from uncompiled import uncompiled
 
 import pullback as pb
 from pullback.tracer.operator import OPERATORS, operators
-from pullback.tracer.ops import bessel, polynomials
 from pullback.tracer.ops import matrix_equations as equations
+from pullback.tracer.ops import polynomials, transcendents
 
 pytestmark = pytest.mark.part(4)
 
@@ -49,7 +49,13 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
         X,
     ),
     "airy_ai": (pb.special.airy_ai, X),
-    "airy_ai_slope": (bessel.airy_ai_slope, X),
+    **{
+        name: (OPERATORS[name], X)
+        for name in ("airy_ai_slope", "airy_bi", "airy_bi_slope", "sine_integral", "hyperbolic_sine_integral")
+    },
+    **{name: (OPERATORS[name], POSITIVE) for name in ("cosine_integral", "hyperbolic_cosine_integral")},
+    "lambert_w_real": (lambda x: transcendents.lambert_w_real(x, 0.5 * x, branch=0), POSITIVE),
+    "lambert_w_imag": (lambda x: transcendents.lambert_w_imag(x, 0.5 * x, branch=1), POSITIVE),
     "gegenbauer": (lambda x: polynomials.gegenbauer(x, pb.full_like(x, 3.0), alpha=2.0), X),
     "laguerre": (lambda x: polynomials.laguerre(x, pb.full_like(x, 3.0), alpha=1.0), X),
     "chebyshev_polynomial_t": (lambda x: pb.special.chebyshev_polynomial_t(x, 4), X),

@@ -19,6 +19,15 @@ pytestmark = pytest.mark.part(4)
 rows = pytest.mark.parametrize("name", SPECIAL)
 
 
+def named(name: str) -> Callable[..., Any]:
+    """The function that a row is about."""
+    name, _, place = name.rstrip("]").partition("[")
+    function = getattr(scipy.special, name)
+    if place:
+        return lambda *x: function(*x)[int(place)]
+    return (lambda x: function(x).real) if name == "lambertw" else function
+
+
 def arguments(name: str, size: int = 5) -> list[np.ndarray]:
     rng, row = drawn(name), SPECIAL[name]
     return [
@@ -47,7 +56,7 @@ def difference(function: Callable[..., Any], given: list[np.ndarray], place: int
 
 @rows
 def test_the_value_is_scipys(name: str) -> None:
-    given, function = arguments(name), getattr(scipy.special, name)
+    given, function = arguments(name), named(name)
     tensors = [pb.tensor(one) for one in given]
     wanted = function(*given)
     with machine_code(name):
@@ -58,7 +67,7 @@ def test_the_value_is_scipys(name: str) -> None:
 
 @rows
 def test_first_derivatives(name: str) -> None:
-    given, function = arguments(name), getattr(scipy.special, name)
+    given, function = arguments(name), named(name)
     for place in differentiated(name):
         wanted = difference(function, given, place, 1e-3)
         plain = pb.grad(lambda *x: function(*x).sum(), argnums=place)
@@ -71,7 +80,7 @@ def test_first_derivatives(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, row in SPECIAL.items() if row.exact is not None])
 def test_values_and_slopes_are_those_of_mpmath(name: str) -> None:
     """In the tails and near the ends as well, relative to what they are there."""
-    function, row = getattr(scipy.special, name), SPECIAL[name]
+    function, row = named(name), SPECIAL[name]
     exact, wholes = row.exact, [kind == "o" for kind in row.kinds]
     assert exact is not None
     with mpmath.workdps(40):
@@ -88,7 +97,7 @@ def test_values_and_slopes_are_those_of_mpmath(name: str) -> None:
 
 @rows
 def test_second_derivatives(name: str) -> None:
-    given, function = arguments(name), getattr(scipy.special, name)
+    given, function = arguments(name), named(name)
     places = differentiated(name)
     for place in places:
         first = pb.grad(lambda *x: function(*x).sum(), argnums=place)
@@ -100,7 +109,7 @@ def test_second_derivatives(name: str) -> None:
 
 @rows
 def test_what_has_no_derivative_says_so(name: str) -> None:
-    given, function = arguments(name), getattr(scipy.special, name)
+    given, function = arguments(name), named(name)
     for place, kind in enumerate(SPECIAL[name].kinds):
         if kind == "r":
             with pytest.raises(pb.errors.GradientError, match=f"derivative of {name} with respect to its"):
@@ -109,7 +118,7 @@ def test_what_has_no_derivative_says_so(name: str) -> None:
 
 @rows
 def test_broadcast_empty_and_single(name: str) -> None:
-    given, function = arguments(name, 1), getattr(scipy.special, name)
+    given, function = arguments(name, 1), named(name)
     if len(given) > 1:
         given[0] = np.broadcast_to(given[0], (2, 1))
     compiled = pb.compile(lambda *x: function(*x))
@@ -342,6 +351,27 @@ def test_wrong_uses() -> None:
         pb.grad(lambda x: scipy.special.eval_legendre(1.5, x).sum())(x)
     with pytest.raises(pb.errors.UnsupportedError, match="zeta: q must be given"):
         pb.grad(lambda x: scipy.special.zeta(x).sum())(x + 1)
+    with pytest.raises(pb.errors.UnsupportedError, match="lambertw: k must be one integer"):
+        pb.grad(lambda x: scipy.special.lambertw(x, [0, 1]).real.sum())(x)
+    with pytest.raises(pb.errors.UnsupportedError, match="airy of complex numbers is not supported"):
+        pb.grad(lambda x: scipy.special.airy(x * 1j)[0].real.sum())(x)
+
+
+@pytest.mark.parametrize("branch", [-1, 0, 2])
+def test_branches_of_lamberts_function(branch: int) -> None:
+    """Of complex numbers, and of real ones where a branch is not real."""
+
+    def parts(re: Any, im: Any) -> Any:
+        found = scipy.special.lambertw(re + 1j * im, branch) + scipy.special.lambertw(re, k=branch)
+        return found.real + found.imag**2
+
+    given = [np.array([-2.3, 0.6, 1.7]), np.array([0.4, -1.2, 3.0])]
+    for function in (parts, pb.compile(parts)):
+        np.testing.assert_allclose(pb.vjp(function, *given)[0], parts(*given), rtol=1e-13)
+        for place in (0, 1):
+            found = pb.grad(lambda *x, function=function: function(*x).sum(), argnums=place)(*given)
+            np.testing.assert_allclose(found, difference(parts, given, place, 1e-3), rtol=1e-8)
+    assert pb.vjp(scipy.special.lambertw, np.ones(2, np.float32))[0].dtype == np.complex128
 
 
 def test_sums_of_exponentials_with_signs() -> None:

@@ -1,7 +1,7 @@
 """Bessel functions, by SciPy: of integer order, and of any; and Airy's.
 
 Derivatives: NIST Digital Library of Mathematical Functions (dlmf.nist.gov), 10.6 (J and Y), 10.29 (I and K),
-9.2 (Ai).
+9.2 (Airy's).
 None is known in closed form with respect to the order.
 """
 
@@ -82,11 +82,17 @@ scaled_modified_bessel_k1 = _of_argument(
     "scaled_modified_bessel_k1", "k1e", "exp(x) K_1(x)",
     vjp={"x": lambda g, x, y: g * (y - scaled_modified_bessel_k0(x) - y / x)},
 )  # fmt: skip
-airy_ai = eager(
-    "airy_ai", numpy=lambda x: scipy_special().airy(x)[0], torch="special.airy_ai", domain=(-3.0, 3.0),
-    vjp={"x": lambda g, x: g * airy_ai_slope(x)}, doc="the Airy function Ai",
-)  # fmt: skip
-airy_ai_slope = eager(
-    "airy_ai_slope", numpy=lambda x: scipy_special().airy(x)[1], domain=(-3.0, 3.0),
-    vjp={"x": lambda g, x: g * x * airy_ai(x)}, doc="the derivative of the Airy function Ai",
-)  # fmt: skip
+
+
+def _airy(name: str, place: int, slope: Callable[[Array], Array], doc: str, **fields: Any) -> Operator:
+    """The function of SciPy's `airy` at a place among its results; `slope` is its derivative."""
+    return eager(
+        name, numpy=lambda x: scipy_special().airy(x)[place], domain=(-3.0, 3.0), doc=doc,
+        vjp={"x": lambda g, x: g * slope(x)}, **fields,
+    )  # fmt: skip
+
+
+airy_ai = _airy("airy_ai", 0, lambda x: airy_ai_slope(x), "the Airy function Ai", torch="special.airy_ai")
+airy_ai_slope = _airy("airy_ai_slope", 1, lambda x: x * airy_ai(x), "the derivative of the Airy function Ai")
+airy_bi = _airy("airy_bi", 2, lambda x: airy_bi_slope(x), "the Airy function Bi")
+airy_bi_slope = _airy("airy_bi_slope", 3, lambda x: x * airy_bi(x), "the derivative of the Airy function Bi")

@@ -6,9 +6,11 @@ Derivatives: NIST Digital Library of Mathematical Functions (dlmf.nist.gov), by 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 
-from ..operator import Array
-from .elementwise import absolute, erf, exp, floor, less, log, where
+from ..operator import Array, Operator
+from .elementwise import absolute, cos, cosh, equal, erf, exp, floor, hypot, less, log, sin, sinh, where
+from .lazy import scipy_special
 from .special import digamma, eager, less_than_one, no_rule
 
 SQRT_PI = math.sqrt(math.pi)
@@ -49,6 +51,43 @@ def _minus_log_over(x: Array) -> Array:
     series = hyp2f1(1.0, 1.0, 2.0, where(is_near, rest, 0.0))
     return where(is_near, series, -log(where(is_near, 1.0, x)) / where(is_near, 1.0, rest))
 
+
+
+
+def _integral(
+    name: str, function: str, place: int, integrand: Callable[[Array], Array], doc: str
+) -> Operator:
+    """An integral up to x, which SciPy's `function` gives at a place among its results."""
+    return eager(
+        name, numpy=lambda x: getattr(scipy_special(), function)(x)[place], domain=(0.3, 3.0),
+        vjp={"x": lambda g, x: g * integrand(x)}, doc=doc,
+    )  # fmt: skip
+
+
+def _over_argument(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """function(x) / x for an odd function of slope 1 at 0."""
+
+    def quotient(x: Array) -> Array:
+        at_zero = equal(x, 0.0)
+        return where(at_zero, 1.0, function(x) / where(at_zero, 1.0, x))
+
+    return quotient
+
+
+sine_integral = _integral(
+    "sine_integral", "sici", 0, _over_argument(sin), "the sine integral Si (DLMF 6.2.9)"
+)
+cosine_integral = _integral(
+    "cosine_integral", "sici", 1, lambda x: cos(x) / x, "the cosine integral Ci (DLMF 6.2.11)"
+)
+hyperbolic_sine_integral = _integral(
+    "hyperbolic_sine_integral", "shichi", 0, _over_argument(sinh),
+    "the hyperbolic sine integral Shi (DLMF 6.2.15)",
+)  # fmt: skip
+hyperbolic_cosine_integral = _integral(
+    "hyperbolic_cosine_integral", "shichi", 1, lambda x: cosh(x) / x,
+    "the hyperbolic cosine integral Chi (DLMF 6.2.16)",
+)  # fmt: skip
 
 exprel = eager(
     "exprel", numpy="exprel", scipy="exprel", domain=(0.3, 3.0),
@@ -142,3 +181,32 @@ owens_t = eager(
     },
     doc="Owen's T function (Owen, Tables for computing bivariate normal probabilities, 1956)",
 )  # fmt: skip
+
+
+# --- Lambert's W, of a complex number by its parts ----------------------------------------------------------
+
+
+def _slope_of_lambert_w(re: Array, im: Array, branch: int) -> tuple[Array, Array]:
+    """Both parts of the derivative 1 / (z + exp(W)) (DLMF 4.13.4)."""
+    size, turn = exp(lambert_w_real(re, im, branch=branch)), lambert_w_imag(re, im, branch=branch)
+    a, b = re + size * cos(turn), im + size * sin(turn)
+    length = hypot(a, b)
+    return a / length / length, -b / length / length
+
+
+def _lambert_w(part: str, rule: Mapping[str, Callable[..., Array]]) -> Operator:
+    return eager(
+        f"lambert_w_{part}", "re im", vjp=rule, domain=(0.3, 3.0),
+        numpy=lambda re, im, branch: getattr(scipy_special().lambertw(re + 1j * im, branch), part),
+        doc=f"the {'imaginary' if part == 'imag' else part} part of a branch of Lambert's W (DLMF 4.13)",
+    )  # fmt: skip
+
+
+lambert_w_real = _lambert_w("real", {
+    "re": lambda g, re, im, branch: g * _slope_of_lambert_w(re, im, branch)[0],
+    "im": lambda g, re, im, branch: -g * _slope_of_lambert_w(re, im, branch)[1],
+})  # fmt: skip
+lambert_w_imag = _lambert_w("imag", {
+    "re": lambda g, re, im, branch: g * _slope_of_lambert_w(re, im, branch)[1],
+    "im": lambda g, re, im, branch: g * _slope_of_lambert_w(re, im, branch)[0],
+})  # fmt: skip
