@@ -52,8 +52,6 @@ def _minus_log_over(x: Array) -> Array:
     return where(is_near, series, -log(where(is_near, 1.0, x)) / where(is_near, 1.0, rest))
 
 
-
-
 def _integral(
     name: str, function: str, place: int, integrand: Callable[[Array], Array], doc: str
 ) -> Operator:
