@@ -103,6 +103,7 @@ def _of_parts(function: Callable[..., Any], places: Places) -> Callable[..., Any
         given, keywords = _with_whole(args, kwargs, places)
         return _with_parts(function(*given, **keywords))
 
+    of_parts.__module__ = __name__  # else it would be taken for the function of SciPy's that it calls
     return of_parts
 
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.fft
+import scipy.linalg
+import scipy.special
 
 import pullback as pb
 
@@ -84,6 +87,14 @@ def test_complex_results_of_real_arguments() -> None:
     np.testing.assert_allclose(pb.compile(lambda x: np.exp(1j * x))(x), np.exp(1j * x))
     found = pb.compile(pb.jacobian(lambda x: np.exp(1j * x)))(x)
     np.testing.assert_allclose(found, np.diag(1j * np.exp(1j * x)), atol=1e-15)
+
+
+@pytest.mark.parametrize("function", [scipy.fft.fft, scipy.linalg.eigvals, scipy.special.lambertw])
+def test_functions_of_scipys_with_complex_results(function: Any) -> None:
+    """Compiled by themselves: the function of parts around one has its name, and is not it."""
+    x = np.array([[2.0, 1.0], [-1.0, 3.0]])
+    for one in (pb.compile(function), pb.compile(lambda x: function(x))):
+        np.testing.assert_allclose(one(x), function(x), rtol=1e-12)
 
 
 def test_writes_into_complex_arguments() -> None:
