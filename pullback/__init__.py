@@ -6,7 +6,7 @@
 # ruff: noqa: E402, I001 (grouped by subject)
 import math as _math
 
-from pullback.tracer.collection import paused_collection as _paused_collection
+from pullback.tracer.collection import count_as_old as _count_as_old, paused_collection as _paused_collection
 
 _paused_collection.__enter__()  # a tenth of the import: all that is defined lives on
 
@@ -213,6 +213,7 @@ strided, contiguous_format, preserve_format, channels_last = (
     f"torch.{_name}" for _name in ("strided", "contiguous_format", "preserve_format", "channels_last")
 )
 
+_count_as_old()
 _paused_collection.__exit__()
 
 

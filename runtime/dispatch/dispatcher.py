@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ...tracer.collection import paused_collection
+from ...tracer.collection import count_as_old, paused_collection
 from ...tracer.errors import ComplexResultError, EagerOnlyError, PullbackError, TraceError
 from ...tracer.forks import before_forks
 from ...tracer.trace import ConstantNeeded, innermost
@@ -31,6 +31,8 @@ def _import_code_generator() -> None:
     from ...codegen import pipeline  # noqa: F401
     from ...codegen.machine import small_calls  # noqa: F401
     from ...codegen.targets.python import emit  # noqa: F401
+
+    count_as_old()
 
 
 class Dispatcher(TracedFunction):

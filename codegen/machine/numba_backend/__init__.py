@@ -24,6 +24,7 @@ import numpy as np
 from llvmlite import binding as llvm
 from llvmlite import ir
 
+from ....tracer.collection import count_as_old
 from ...vector_math import rare
 from .. import kernel_types
 from ..entry import Entry, Result
@@ -148,3 +149,6 @@ def _result(kind: Kind) -> Result:
         return tuple(one for one in kind.items if isinstance(one, np.dtype))
     assert isinstance(kind, np.dtype)
     return kind
+
+
+count_as_old()
