@@ -164,9 +164,11 @@ class Paths(Runs):
         if counted.is_of_some_turns and len(alike) >= FEWEST_WARNED:
             self.function.warn(
                 f"{self.function.name} is compiled once more for another number of turns of the loop at "
-                f"{counted.origin.place}  {counted.origin.text}\nWhat Python holds differs from turn to "
-                "turn: a list that grows, numbers that are indices of lists, ways through a turn that are "
-                "new. Keep it in arrays, or write the loop as pullback.while_loop, or fori_loop."
+                f"{counted.origin.place}  {counted.origin.text}\n{counted.differing or 'What Python holds'} "
+                "differs from turn to turn, as a list that grows, a number that is an index of a list, or a "
+                "way through a turn that is new. In place of a list, write into an array that is long enough "
+                "(`ts = np.zeros(1000)`, then `ts[n] = t; n += 1`), or write the loop as "
+                "pullback.while_loop, or fori_loop."
             )
 
     def _run_uncompiled(self, leaves: Sequence[Any]) -> Any:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from types import CodeType, FrameType
 from typing import Any
 
@@ -67,6 +68,8 @@ class Counted:
     counters: LoopCounters = NONE
     origin: Origin = UNKNOWN
     """Of the question that comes again most often."""
+    differing: str = ""
+    """The first variable there that differs from turn to turn in more than values, if that is known."""
 
     @property
     def is_of_some_turns(self) -> bool:
@@ -105,9 +108,21 @@ def counted(
         if (counter in known if isinstance(counter.place, int) else len(numbers) > 1)
     )
     often = max(repeated.values(), default=0)
-    origins = [one.origin for one in guards if one.standpoint and repeated[one.standpoint.code] == often]
-    made = Counted(sum(repeated.values()) - len(repeated), found, next(iter(origins), UNKNOWN))
+    asked = [one for one in guards if one.standpoint and repeated[one.standpoint.code] == often]
+    origin = asked[0].origin if asked else UNKNOWN
+    made = Counted(sum(repeated.values()) - len(repeated), found, origin, _differing(asked))
     return made if made.is_of_some_turns else replace(made, counters=NONE)
+
+
+def _differing(asked: Sequence[Guard]) -> str:
+    """The first variable that the last turns differ in; the first turn may differ from others in more."""
+    standpoints = [one.standpoint for one in asked]
+    variables = [dict(one.held[0][1][0]) for one in standpoints if one is not None and one.held is not None]
+    for before, after in pairwise(reversed(variables)):
+        for name, value in after.items():
+            if name in before and before[name] != value:
+                return name
+    return ""
 
 
 class Counting:

@@ -132,6 +132,19 @@ def of_alike_turns(a):
     return a * count
 
 
+def with_steps_kept_in_an_array(a):
+    times, count, t, step = np.zeros(200), 0, 0.0, 0.02
+    while t < 1.0:
+        step = np.minimum(step, 1.0 - t)
+        error = step**2 * np.log(a) * 200
+        if error <= 1.0:
+            t = t + step
+            times[count] = t * a
+            count += 1
+        step = step * np.minimum(2.0, 0.9 / np.sqrt(error))
+    return np.sum(times) / count
+
+
 def in_a_function(a):
     def root(a):
         x = a
@@ -246,7 +259,8 @@ VALUES = (10.0, 3.0, 1e2, 1e4)
 ONE_PROGRAM = [
     newton, bisection, secant, kepler, largest_eigenvalue, smaller_steps, every_third, powers_of_a_count,
     counted_backwards, elements_by_a_count, of_alike_turns, in_a_function,
-    with_an_object, with_a_dataclass, with_a_dict, with_tuples, with_a_nonlocal, with_two_names,
+    with_steps_kept_in_an_array, with_an_object, with_a_dataclass, with_a_dict, with_tuples, with_a_nonlocal,
+    with_two_names,
 ]  # fmt: skip
 
 
@@ -485,6 +499,6 @@ def test_a_program_for_each_number_of_turns_is_warned_of() -> None:
         warnings.simplefilter("error")
         for one in (3.0, 12.0):
             assert compiled(np.array(one)) == pytest.approx(scaled_by_a_list(np.array(one)))
-    with pytest.warns(UserWarning, match=r"turns .*while a > 1\.0(.|\n)*pullback\.while_loop"):
+    with pytest.warns(UserWarning, match=r"turns .*while a > 1\.0:\nrows (.|\n)*pullback\.while_loop"):
         for one in (50.0, 200.0, 900.0):
             compiled(np.array(one))
