@@ -5,6 +5,8 @@
 
 # ruff: noqa: E402, I001 (grouped by subject)
 import math as _math
+from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from pullback.tracer.collection import count_as_old as _count_as_old, paused_collection as _paused_collection
 
@@ -178,27 +180,18 @@ from pullback.runtime.functions.checkpointing import checkpoint
 from pullback.runtime.functions.stopping import stop_gradient
 from pullback.runtime.dispatch.ahead import ArraySpec, TensorSpec
 from pullback.runtime.dispatch.compiled import compile
-from pullback.runtime.diagnosis.profiling import profile
 from pullback.tracer.recompilation import fail_on_recompile
 from pullback.runtime.autograd.custom_rules import custom_jvp, custom_vjp, defjvp, defvjp, primitive
 from pullback.runtime.tape.anomaly import detect_anomaly, is_anomaly_enabled
 from pullback.runtime.transforms.batching import vmap
-from pullback.runtime.solvers.implicit import implicit
-from pullback.runtime.solvers.initial_values import odeint, solve_ivp
-from pullback.runtime.solvers.linear import linear_solve
-from pullback.runtime.solvers.minimisation import least_squares, minimize
-from pullback.runtime.solvers.quadrature import dblquad, fixed_quad, nquad, quad, tplquad
-from pullback.runtime.solvers.roots import bisect, brentq, fixed_point, root, root_scalar
-from pullback.runtime.solvers.samples import cumulative_simpson, romb, simpson
-from pullback.runtime.solvers.sparse import splu, spsolve
-from pullback.runtime.solvers import scipy_names as _scipy_names  # noqa: F401  (scipy.optimize and its kin)
 from pullback.runtime.methods.public import publish as _publish
+from pullback.runtime.values.late_rules import import_rules_by as _import_rules_by
 from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from pullback.codegen.machine.threads import get_num_threads, set_num_threads
 from pullback.tracer.version import __version__
 
 from . import (
-    autograd, cache, debug, errors, fft, func, linalg, masked, nn, random, signal, special, testing,
+    autograd, cache, errors, fft, func, linalg, masked, nn, random, signal, special,
 )  # fmt: skip
 
 globals().update(_methods.IN_PLACE_FUNCTIONS)  # exp_, clamp_, ...
@@ -213,17 +206,46 @@ strided, contiguous_format, preserve_format, channels_last = (
     f"torch.{_name}" for _name in ("strided", "contiguous_format", "preserve_format", "channels_last")
 )
 
+
+
+def _rules_for_scipy() -> _ModuleType:
+    from pullback.runtime.solvers import scipy_names
+
+    return scipy_names
+
+
+_import_rules_by("scipy", _rules_for_scipy)
 _count_as_old()
 _paused_collection.__exit__()
 
 
-def __getattr__(name: str) -> object:
-    """`pullback.dask`, which most programs do without, is loaded when it is asked for."""
-    if name != "dask":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
+_LATE_MODULES = ("dask", "debug", "testing")
 
-    return importlib.import_module("pullback.dask")
+if _TYPE_CHECKING:
+    from pullback.runtime.diagnosis.profiling import profile
+    from pullback.runtime.solvers.own_names import (
+        bisect, brentq, cumulative_simpson, dblquad, fixed_point, fixed_quad, implicit, least_squares,
+        linear_solve, minimize, nquad, odeint, quad, romb, root, root_scalar, simpson, solve_ivp, splu,
+        spsolve, tplquad,
+    )  # fmt: skip
+
+    from . import debug, testing
+else:
+
+    def __getattr__(name: str) -> object:
+        """What most programs do without is imported when it is asked for: solvers, `pullback.debug`, ..."""
+        import importlib
+
+        if name in _LATE_MODULES:
+            return importlib.import_module(f"{__name__}.{name}")
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        of_others = "diagnosis.profiling" if name == "profile" else "solvers.own_names"
+        globals()[name] = value = getattr(importlib.import_module(f"{__name__}.runtime.{of_others}"), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
 
 
 def load_ipython_extension(shell: object) -> None:

@@ -39,6 +39,7 @@ from ..tape.apply import apart_from, apply, of_kind, standing_for, wrap
 from ..tape.direct import direct
 from ..tensors.conversion import tensor_of
 from ..values.foreign import PandasObject
+from ..values.late_rules import rules_for
 from ..values.modes import is_recording
 from ..values.tensor import Tensor, TorchTensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, settled, tensors_among
@@ -230,6 +231,8 @@ def without_rule(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, A
 def called(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any] = NO_OPTIONS) -> Any:
     """What the ufunc gives for Tensors, numbers and whatever becomes an array."""
     name = ufunc.__name__
+    if name not in UFUNCS and name not in OF_OTHERS:
+        rules_for("scipy")  # which adds to them
     given = {key: value for key, value in options.items() if key != "casting"}
     dtype = None if name in OF_OTHERS else given.pop("dtype", None)
     unsupported = set(given) - OPTIONS.get(name, set())

@@ -10,9 +10,8 @@ import builtins
 import functools
 import math
 import operator
-import sys
 from collections.abc import Callable, Hashable, Mapping
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -27,12 +26,10 @@ from ..numpy_api.applying import JOINERS, Vectorized, enumerated
 from ..numpy_api.array_creation import CREATION, JOINING, OF_SEVERAL, full
 from ..numpy_api.polynomials import SERIES
 from ..numpy_api.protocols import FUNCTIONS, OF_OTHERS
-from ..numpy_api.values import as_python_number, of_arrays
-from ..scipy_api import distributions, interpolation, sparse_products
-from ..scipy_api.scipy_functions import SCIPY, SOLVERS
-from ..scipy_api.sparse_products import Sparse
+from ..numpy_api.values import as_python_number
 from ..tensors.conversion import given_array, holds_tensor, joined
-from ..values.foreign import is_sparse, module_of
+from ..values.foreign import is_of_scipy
+from ..values.late_rules import rules_for
 from ..values.lost_gradients import PULLBACK_NAMES, RENAMED
 from ..values.saved import saved_values
 from ..values.tensor import Tensor
@@ -59,7 +56,7 @@ class StandIns:
         self._modules: dict[int, tuple[frozenset[str], ModuleType | None]] = {}
         for module in reversed(MODULES):  # modules after those that have them
             own = {name: found for name, value in vars(module).items() if (found := self._part(value))}
-            self._modules[id(module)] = frozenset(own), _Changed(module, own) if own else None
+            self._modules[id(module)] = frozenset(own), ChangedModule(module, own) if own else None
 
     def _part(self, value: Any) -> Any:
         """What stands for a function or a module that is part of a module."""
@@ -76,7 +73,7 @@ class StandIns:
         if type(value) is not ModuleType:
             return self._functions.get(id(value)) or _of_scipy(value)
         if value.__name__.startswith("scipy"):
-            stand_in = _scipy_module(value)
+            stand_in = rules_for("scipy").module_stand_in(value)
             is_read = stand_in is None or not anywhere or not anywhere.isdisjoint(vars(stand_in))
             return stand_in if is_read else None
         changed, stand_in = self._modules.get(id(value), (frozenset(), None))
@@ -116,7 +113,7 @@ class Called:
         return getattr(self._real, name)
 
 
-class _Changed(ModuleType):
+class ChangedModule(ModuleType):
     """A module with other functions."""
 
     def __init__(self, module: ModuleType, functions: Mapping[str, Any]) -> None:
@@ -124,7 +121,7 @@ class _Changed(ModuleType):
         vars(self).update(functions, __getattr__=module.__getattribute__)
 
 
-def _while_wanted(real: Function, function: Function) -> Function:
+def while_wanted(real: Function, function: Function) -> Function:
     """`function` while something is traced or differentiated; what outlives that calls `real`."""
 
     def call(*arguments: Any, like: Any = None, **options: Any) -> Any:
@@ -137,77 +134,7 @@ def _while_wanted(real: Function, function: Function) -> Function:
 
 def _of_scipy(value: Any) -> Any:
     """What stands for a function or an object of SciPy, which is imported by those who use it alone."""
-    module = module_of(type(value))
-    if module.startswith("scipy.stats."):
-        return distributions.stand_in(value)
-    if isinstance(value, type) and value.__name__ in CLASSES and module_of(value).startswith("scipy."):
-        return _class_of_scipy(value)
-    if is_sparse(value):
-        return Sparse(value)
-    if type(value) is MethodType:
-        owner = _of_scipy(value.__self__) if module_of(type(value.__self__))[:12] == "scipy.stats." else None
-        return None if owner is None else getattr(owner, value.__name__)
-    if module[:18] == "scipy.interpolate.":
-        return interpolation.interpolant_of(value)
-    is_function = type(value) is FunctionType or module == "uarray"  # of scipy.fft
-    if not is_function or not module_of(value).startswith("scipy."):
-        return None
-    for name in (*SCIPY, *SOLVERS):
-        if value.__module__.startswith(name) and (found := _scipy_part(name, value)):
-            return found
-    return None
-
-
-def _scipy_part(module: str, real: Function) -> Function | None:
-    """What stands for a function of a module of SciPy."""
-    if function := SOLVERS.get(module, {}).get(real.__name__):
-        return _scipy_solver(real, function)
-    function = SCIPY.get(module, {}).get(real.__name__)
-    return None if function is None else _scipy_function(real, function)
-
-
-@functools.cache
-def _scipy_solver(real: Function, function: Function) -> Called:
-    return Called(real, _while_wanted(real, functools.partial(function, real)))
-
-
-@functools.cache
-def _scipy_module(module: ModuleType) -> ModuleType | None:
-    """What stands for a module of SciPy, or for SciPy with the modules that have been imported."""
-    inside = f"{module.__name__}."
-    names = {name for name in (*SCIPY, *SOLVERS, *OF_CLASSES) if name.startswith(inside)}
-    parts = {name.removeprefix(inside).partition(".")[0] for name in names}
-    own: dict[str, Any] = {
-        name: _scipy_module(sys.modules[inside + name]) for name in parts if inside + name in sys.modules
-    }
-    for name in (*SCIPY.get(module.__name__, ()), *SOLVERS.get(module.__name__, ())):
-        own[name] = _scipy_part(module.__name__, getattr(module, name))
-    if module.__name__ == "scipy.stats":
-        own |= distributions.stand_ins()
-    if module.__name__ in OF_CLASSES:
-        own |= {name: _class_of_scipy(one) for name, one in vars(module).items() if name in CLASSES}
-    return _Changed(module, own) if own else None
-
-
-OF_CLASSES = ("scipy.interpolate", "scipy.stats", "scipy.sparse")
-CLASSES = {**interpolation.CLASSES, **distributions.CLASSES, **sparse_products.CLASSES}
-
-
-@functools.cache
-def _class_of_scipy(real: type) -> Any:
-    """What stands for a class of scipy.interpolate, scipy.stats or scipy.sparse."""
-    return class_called(real, _while_wanted(real, functools.partial(CLASSES[real.__name__], real)))
-
-
-@functools.cache
-def _scipy_function(real: Function, function: Function) -> Called:
-    def call(*given: Any, **options: Any) -> Any:
-        result = function(*given, **options)
-        made_of_one = any(type(one) is PythonNumber for one in given)
-        is_pythons = type(result) is PythonNumber and not made_of_one  # as SciPy's function says
-        return result if is_pythons else of_arrays(result)
-
-    return Called(real, _for_tensors(real, call))
+    return rules_for("scipy").stand_in(value) if is_of_scipy(value) else None
 
 
 class _UfuncStandIn(Called):
@@ -246,7 +173,7 @@ def _stand_in_for_lists(real: Any) -> Any:
     return (_of_lists_of_lists if real in JOINING_LISTS else _of_lists)(real)
 
 
-def _for_tensors(real: Function, function: Function) -> Function:
+def for_tensors(real: Function, function: Function) -> Function:
     """`function` where a Tensor is among the arguments, or in a list among them, else `real`."""
 
     def call(*arguments: Any, **options: Any) -> Any:
@@ -276,6 +203,11 @@ def _of_numbers(real: Function, function: Function) -> Function:
         return result
 
     return call
+
+
+def _gamma(x: Any) -> Any:
+    rules_for("scipy")  # of which it is a function
+    return OF_OTHERS["gamma"](x)
 
 
 def _total(numbers: Any) -> Any:
@@ -316,7 +248,7 @@ MATH: dict[Any, Function] = {
     **{getattr(math, name): PUBLIC[other] for name, other in PULLBACK_NAMES.items()},
     **{getattr(math, name): _truth_of(getattr(np, name)) for name in ("isfinite", "isinf", "isnan")},
     math.isclose: _is_close,
-    math.gamma: OF_OTHERS["gamma"], math.hypot: _hypotenuse, math.log: _logarithm,
+    math.gamma: _gamma, math.hypot: _hypotenuse, math.log: _logarithm,
     math.fsum: _total, math.dist: _distance,
 }  # fmt: skip
 MATH = {real: _of_numbers(real, function) for real, function in MATH.items()} | {math.prod: _product}
@@ -345,10 +277,10 @@ OBJECTS: dict[Any, Any] = {
     np.r_: JOINERS["r_"],
     np.c_: JOINERS["c_"],
     np.vectorize: class_called(np.vectorize, Vectorized),
-    np.ndenumerate: class_called(np.ndenumerate, _for_tensors(np.ndenumerate, enumerated)),
+    np.ndenumerate: class_called(np.ndenumerate, for_tensors(np.ndenumerate, enumerated)),
 }
 _few = OBJECTS | {
-    real: _while_wanted(real, _for_tensors(real, function))
+    real: while_wanted(real, for_tensors(real, function))
     for real, function in (JOINING | MATH | SERIES | {np.full: full}).items()
 }
 _few |= {
@@ -361,7 +293,7 @@ _unpredictable = {
     for real, call in randomness.UNPREDICTABLE.items()
 }
 _of_tensors = LISTED | _few | _unpredictable
-_made = {real: _while_wanted(real, function) for real, function in (CREATION | OF_SEVERAL).items()}
+_made = {real: while_wanted(real, function) for real, function in (CREATION | OF_SEVERAL).items()}
 JOINED = StandIns(_of_tensors)
 """For functions that do not write into arrays."""
 WRITABLE = StandIns(_of_tensors | _made)
@@ -388,7 +320,7 @@ def namespace(module: ModuleType) -> dict[str, Any]:
         if not (name.startswith("__") or isinstance(one, ModuleType))
     }
     if module.__name__.startswith("scipy"):
-        changed = vars(_scipy_module(module) or module)
+        changed = vars(rules_for("scipy").module_stand_in(module) or module)
         return {name: changed.get(name, one) for name, one in own.items()}
     return {
         name: one if isinstance(one, np.ufunc) else JOINED.of(one, frozenset()) or one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType, MethodType
 from typing import Any
 
 LIBRARIES = ("pandas", "scipy", "xarray")
@@ -21,6 +22,14 @@ def library_of(value: Any) -> str:
         if library in LIBRARIES:
             return library
     return ""
+
+
+def is_of_scipy(value: Any) -> bool:
+    """Whether it is a function, a class or an object of SciPy, or a method of such an object."""
+    owner = value.__self__ if type(value) is MethodType else value
+    kind = type(owner)
+    is_named = kind is FunctionType or isinstance(owner, type) or module_of(kind) == "uarray"  # of scipy.fft
+    return module_of(owner if is_named else kind).startswith("scipy.")
 
 
 def is_sparse(value: Any) -> bool:

@@ -288,6 +288,20 @@ def test_import_is_light() -> None:
     assert result.stdout == "set()\n"
 
 
+def test_what_most_programs_do_without_is_imported_late() -> None:
+    program = """
+import sys, numpy as np, pullback as pb
+late = ("runtime.scipy_api", "runtime.solvers", "runtime.testing", "runtime.diagnosis.profiling", "debug")
+print([name for name in late if f"pullback.{name}" in sys.modules])
+assert {"solve_ivp", "profile", "testing"} <= set(dir(pb))
+print(pb.quad(lambda x: x, 0.0, 2.0)[0], pb.testing.__name__, pb.debug.__name__)
+import scipy.special
+print(round(pb.grad(lambda x: scipy.special.betaln(x, 2.0))(1.0), 12))
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n2.0 pullback.testing pullback.debug\n-1.5\n"
+
+
 def test_dropout_keeps_the_mean() -> None:
     pb.manual_seed(0)
     x = pb.tensor(np.ones(4000), requires_grad=True)
