@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...tracer.errors import ShapeError
+from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.lapack import SMALL
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import matrix_equations as equations
@@ -33,7 +33,7 @@ from .linalg import inverse, square
 from .movement import expand_to, reshape_to
 from .parts import part, selected
 from .selection import values_of
-from .statistics import matrix_norm
+from .statistics import ORDERS, matrix_norm
 
 __all__ = ["pinverse"]
 
@@ -85,11 +85,26 @@ def _count_above(values: Tensor, atol: Any, rtol: Any) -> Tensor:
 def linalg_cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number: the largest over the smallest singular value, or norm(A, p) norm(inv(A), p).
 
+    Of empty matrices it is 0.
+
+    Raises:
+        ArgumentError: another p. ShapeError: no matrices; none that are square, for a p other than 2 and -2.
+
     Example:
         >>> cond(tensor([[2.0, 0.0], [0.0, 1.0]]))
         tensor(2.)
     """
     a = matrices(A, "cond")
+    if p is not None and p not in (*ORDERS, "fro", "nuc"):
+        fail(
+            ArgumentError,
+            f"linalg.cond: p={p!r} is no order of matrices' norms; expected 1, -1, 2, -2, inf, -inf, 'fro' "
+            "or 'nuc'.",
+        )
+    if isinstance(p, str):
+        square(a, "cond")
+    if not a.numel():
+        return filled(tuple(a.shape[:-2]), 0, real_dtype(array_dtype(a)))
     if p in (None, 2, -2):
         values = svdvals(a)
         largest, smallest = amax(values, -1), amin(values, -1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -156,6 +157,8 @@ def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 # --- norms --------------------------------------------------------------------------------------------
 
 NORM = "LinalgVectorNormBackward0"
+ORDERS = (1, -1, 2, -2, math.inf, -math.inf)
+"""Of norms of matrices those that are numbers."""
 
 
 @numpy_names
@@ -168,7 +171,8 @@ def vector_norm(
     The derivative at 0 is taken as 0.
 
     Raises:
-        DTypeError: the tensor is not floating.
+        DTypeError: the tensor is not floating. ShapeError: no elements, which have no norm of order inf, nor
+            of a negative one. ArgumentError: `ord` is no number.
 
     Example:
         >>> vector_norm(tensor([3.0, 4.0]))
@@ -178,8 +182,24 @@ def vector_norm(
     if dtype is not None:
         values = as_dtype(values, numpy_dtype(dtype))
     require_float(values, "linalg.vector_norm")
-    order = float(ord)
+    order = order_of_vectors(ord, "linalg.vector_norm")
     dims = all_dims(dim, values.ndim, "linalg.vector_norm")
+    if order < 0 or order == math.inf:
+        require_elements(values, dims, "linalg.vector_norm")
+    return norm_of_vectors(values, order, dims, keepdim)
+
+
+def order_of_vectors(ord: Any, function: str) -> float:
+    try:
+        return float(ord)
+    except (TypeError, ValueError):
+        fail(ArgumentError, f"{function}: ord={ord!r} is no order of vectors' norms; expected a number.")
+
+
+def norm_of_vectors(values: Tensor, order: float, dims: Sequence[int], keepdim: bool) -> Tensor:
+    """`vector_norm` as NumPy has it: of nothing 0, or inf of a negative order, and none of -inf."""
+    if order == math.inf and any(not values._value.shape[dim] for dim in dims):
+        order = 1.0
     if math.isinf(order):
         require_elements(values, dims, "linalg.vector_norm")
         extreme = r.amax if order > 0 else r.amin
@@ -199,20 +219,32 @@ def matrix_norm(
     over a column for 1 (-1), over a row for inf (-inf); the largest singular value for 2, the smallest for
     -2, their sum for "nuc".
 
+    Of an empty matrix it is 0.
+
     Raises:
-        ArgumentError: another order, or not two dimensions.
+        ArgumentError: another order, or not two dimensions. ShapeError: the smallest of no sums or values.
 
     Example:
         >>> matrix_norm(tensor([[3.0, 0.0], [0.0, 4.0]]))
         tensor(5.)
     """
     x = tensor(A, "linalg.matrix_norm")
-    rows, columns = (int(one) % max(x.ndim, 1) for one in dim)
+    if len(dim) != 2 or x.ndim < 2:
+        fail(
+            ShapeError,
+            "linalg.matrix_norm: The input tensor A must have at least 2 dimensions, and dim name two of "
+            f"them; found shape {tuple(x.shape)} and dim {dim}.",
+        )
+    rows, columns = (one_dim(int(one), x.ndim, "linalg.matrix_norm") for one in dim)
+    if rows == columns:
+        fail(ArgumentError, f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     if ord == "fro":
         return vector_norm(x, 2, (rows, columns), keepdim, dtype=dtype)
     if ord in ("nuc", 2, -2):
-        return _of_singular_values(x if dtype is None else as_dtype(x, numpy_dtype(dtype)), ord, dim, keepdim)
-    if ord not in (1, -1, math.inf, -math.inf):
+        return _of_singular_values(
+            x if dtype is None else as_dtype(x, numpy_dtype(dtype)), ord, (rows, columns), keepdim
+        )
+    if ord not in ORDERS:
         fail(
             ArgumentError,
             f"linalg.matrix_norm: Order {ord!r} not supported; expected 'fro', 'nuc', 1, -1, 2, -2, inf or "
@@ -220,15 +252,19 @@ def matrix_norm(
         )
     summed, kept = (rows, columns) if abs(float(ord)) == 1 else (columns, rows)
     totals = vector_norm(x, 1, summed, True, dtype=dtype)
-    extreme = (amax if float(ord) > 0 else amin)(totals, kept, True)
+    extreme = (largest_of if float(ord) > 0 else amin)(totals, kept, True)
     return extreme if keepdim else extreme.squeeze((rows, columns))
 
 
-def _of_singular_values(x: Tensor, ord: float | str, dim: Any, keepdim: bool) -> Tensor:
-    rows, columns = (one_dim(int(one), x.ndim, "linalg.matrix_norm") for one in dim)
-    values = svdvals(moved_to_end(x, (rows, columns)))
-    found = sum(values, -1) if ord == "nuc" else (amax if ord == 2 else amin)(values, -1)
-    for place in sorted((rows, columns)) if keepdim else ():
+def largest_of(x: Tensor, dim: int, keepdim: bool = False) -> Tensor:
+    """The largest of what is not negative, and 0 of nothing."""
+    return (amax if x._value.shape[dim] else sum)(x, dim, keepdim)
+
+
+def _of_singular_values(x: Tensor, ord: float | str, dims: tuple[int, int], keepdim: bool) -> Tensor:
+    values = svdvals(moved_to_end(x, dims))
+    found = sum(values, -1) if ord == "nuc" else (largest_of if ord == 2 else amin)(values, -1)
+    for place in sorted(dims) if keepdim else ():
         found = found.unsqueeze(place)
     return found
 
@@ -240,13 +276,15 @@ def norm(
     """The p-norm of all elements, or over some dimensions, as vectors; see `vector_norm`.
 
     Raises:
-        ArgumentError: a word other than "fro" and "nuc".
+        ArgumentError: a word other than "fro" and "nuc". ShapeError: "nuc" of other than matrices.
 
     Example:
         >>> norm(tensor([3.0, 4.0]))
         tensor(5.)
     """
     if p == "nuc":
+        if dim is None and (rank := tensor(input, "norm").ndim) != 2:
+            fail(ShapeError, f"norm(): p='nuc' without dim takes two dimensions, found {rank}. Give dim.")
         return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     if isinstance(p, str) and p != "fro":
         fail(ArgumentError, f"norm(): p must be a number or 'fro', found {p!r}.")
@@ -260,11 +298,20 @@ def linalg_norm(
     """torch.linalg.norm: without `ord` the 2-norm of all elements; with it that of vectors (one dimension)
     or of matrices (two), see `vector_norm` and `matrix_norm`.
 
+    Raises:
+        ShapeError: `ord` without `dim`, and neither one nor two dimensions; or see `vector_norm`.
+
     Example:
         >>> norm(tensor([[1.0, -2.0], [3.0, 4.0]]), 1)
         tensor(6.)
     """
     x = tensor(A, "linalg.norm")
+    if ord is not None and dim is None and x.ndim not in (1, 2):
+        fail(
+            ShapeError,
+            "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
+            f"{x.ndim}D, of shape {tuple(x.shape)}. Give dim, or flatten it.",
+        )
     two = dim is not None and not isinstance(dim, int | np.integer) and len(dim) == 2
     if ord is not None and (two or (dim is None and x.ndim == 2)):
         return matrix_norm(x, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)

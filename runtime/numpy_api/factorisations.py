@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, UnsupportedError
+from ...tracer.errors import ArgumentError, ShapeError, UnsupportedError
 from ...tracer.spec import real_dtype
 from ...tracer.trace import itself
 from ..functions import PUBLIC, decompositions, least_squares, statistics
@@ -118,7 +118,12 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, int, Tenso
 @implements(np.linalg.cond)
 def cond(x: Any, p: Any = None) -> Tensor:
     """The norm of a matrix times that of its inverse; by default the ratio of its singular values."""
-    matrix = averaged(x)
+    matrix = decompositions.matrices(averaged(x), "cond")
+    if 0 in matrix.shape[-2:]:
+        fail(
+            ShapeError,
+            f"numpy.linalg.cond: cond is not defined on empty arrays, found shape {tuple(matrix.shape)}.",
+        )
     if p in (None, 2, -2):
         values = decompositions.svdvals(matrix)
         large, small = values[..., 0], values[..., -1]

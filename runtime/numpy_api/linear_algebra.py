@@ -45,9 +45,6 @@ implements(np.linalg.diagonal, shares=True)(
 implements(np.linalg.trace)(
     lambda x, /, *, offset=0: FUNCTIONS[np.sum](parts.diagonal(averaged(x), offset, -2, -1), -1)
 )
-implements(np.linalg.vector_norm)(
-    lambda x, /, *, axis=None, keepdims=False, ord=2: statistics.vector_norm(averaged(x), ord, axis, keepdims)
-)
 
 
 @implements(np.linalg.matrix_norm)

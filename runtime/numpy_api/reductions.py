@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError
+from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.operator import Operator, operators
 from ...tracer.spec import BOOL, CONTINUOUS
 from ..functions import PUBLIC, declared, joining, movement, offered, parts, reduction, statistics
@@ -18,7 +18,7 @@ from ..values.tensor import Tensor
 from ..values.value_kinds import as_number
 from .functions import implements
 from .protocols import FUNCTIONS
-from .values import averaged, axis_of, promoted
+from .values import averaged, axes_of, axis_of, promoted
 
 Implementation = Callable[..., Tensor]
 
@@ -229,12 +229,24 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any =
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     values = averaged(x)
     axis = _axes(axis)
-    is_matrix = (isinstance(axis, tuple) and len(axis) == 2) or (
-        axis is None and values.ndim == 2 and ord is not None
-    )
+    if ord is not None and axis is None and values.ndim not in (1, 2):
+        fail(
+            ShapeError,
+            "numpy.linalg.norm: Improper number of dimensions to norm: ord needs vectors or matrices, found "
+            f"shape {tuple(values.shape)}. Give axis.",
+        )
+    is_matrix = len(axes_of(axis, values, "linalg.norm")) == 2
     if is_matrix and ord is not None:
-        return as_number(statistics.matrix_norm(values, ord, axis or (-2, -1), keepdims))
-    return statistics.vector_norm(values, 2 if ord is None else ord, axis, keepdims)
+        order = "fro" if ord == "f" else ord
+        return as_number(statistics.matrix_norm(values, order, axis or (-2, -1), keepdims))
+    return _vector_norm(values, axis=axis, keepdims=keepdims, ord=2 if ord is None else ord)
+
+
+@implements(np.linalg.vector_norm)
+def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
+    values = averaged(x)
+    order = statistics.order_of_vectors(ord, "numpy.linalg.norm")
+    return statistics.norm_of_vectors(values, order, axes_of(axis, values, "linalg.norm"), keepdims)
 
 
 @implements(np.trapezoid)
