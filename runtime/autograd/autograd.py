@@ -132,6 +132,20 @@ def pull_back(
     return tuple(_found(one_pass, targets, True))
 
 
+def pull_back_each(
+    output: Tensor, inputs: Sequence[Tensor], cotangents: np.ndarray, behind: Behind | None = None
+) -> list[Tensor]:
+    """The gradients of inputs for each of several cotangents of one result, stacked; outside of traces.
+
+    What is behind the result is found once. Zeros where the result does not depend on an input.
+    """
+    found = [np.zeros((len(cotangents), *one._value.shape), one._value.dtype) for one in inputs]
+    root = edge_of(output)
+    if root is not None and found:
+        Pass(False, True, _input_edges(inputs)).run_each(root, cotangents, behind, found)
+    return list(map(make, found))
+
+
 def _batched_grad(
     outputs: tuple[Tensor, ...],
     inputs: tuple[Tensor, ...],

@@ -69,8 +69,11 @@ class Pass:
         self.inputs: set[tuple[int, int]] | None = None
         self.input_ids: set[int] = set()
         self.oldest = 0
+        self.targets: list[tuple[int, int]] = []
+        """The inputs as they were given."""
         if inputs is not None:
-            self.inputs = {(id(target), number) for target, number in inputs}
+            self.targets = [(id(target), number) for target, number in inputs]
+            self.inputs = set(self.targets)
             self.input_ids = {key for key, _ in self.inputs}
             self.oldest = _oldest(inputs)
         """The sequence number that all nodes on a way to the inputs have at least."""
@@ -94,12 +97,7 @@ class Pass:
         behind: Behind | None = None,
     ) -> None:
         """Let the cotangents of the roots pass; `behind` is what is behind these, if it is known."""
-        if behind is None:
-            first = [target for target, number in roots if (id(target), number) not in self.ends]
-            behind = targets_behind(first, self.oldest, self.ends)
-        self.nodes, self.leaves = list(behind.nodes), behind.leaves
-        if self.inputs is not None:
-            self.wanted = self.on_the_way()
+        self.reach(roots, behind)
         former = recording.set(self.create_graph)
         quiet = nullcontext() if self.create_graph else np.errstate(all="ignore")
         try:
@@ -109,11 +107,47 @@ class Pass:
                     for edge, cotangent in zip(roots, cotangents):
                         self.arrive(edge, cotangent, owned=False)
                     self.run_nodes()
-                for leaf in self.leaves:
-                    if (value := self.arrived.pop(id(leaf), None)) is not None:
-                        self.finish(leaf, value)
+                self.finish_leaves()
                 if way is not None:
                     self.found = {key: _apart(value) for key, value in self.found.items()}
+        finally:
+            recording.reset(former)
+
+    def reach(self, roots: Sequence[Edge], behind: Behind | None) -> None:
+        """Find what is behind the roots, and the ways to the inputs."""
+        if behind is None:
+            first = [target for target, number in roots if (id(target), number) not in self.ends]
+            behind = targets_behind(first, self.oldest, self.ends)
+        self.nodes, self.leaves = list(behind.nodes), behind.leaves
+        if self.inputs is not None:
+            self.wanted = self.on_the_way()
+
+    def finish_leaves(self) -> None:
+        for leaf in self.leaves:
+            if (value := self.arrived.pop(id(leaf), None)) is not None:
+                self.finish(leaf, value)
+
+    def run_each(
+        self, root: Edge, cotangents: np.ndarray, behind: Behind | None, places: Sequence[np.ndarray]
+    ) -> None:
+        """Let one cotangent after the other pass, outside of traces, which shares what `reach` finds.
+
+        What each of them is at the inputs is written into a row of `places`, which has zeros else.
+        """
+        assert self.inputs is not None and self.retain_graph and not self.create_graph
+        self.reach([root], behind)
+        nodes = self.nodes
+        former = recording.set(False)
+        try:
+            with np.errstate(all="ignore"):
+                for row, cotangent in enumerate(cotangents):
+                    self.nodes, self.found = list(nodes), {}
+                    self.arrive(root, cotangent, owned=False)
+                    self.run_nodes()
+                    self.finish_leaves()
+                    for key, stacked in zip(self.targets, places):
+                        if (value := self.found.get(key)) is not None:
+                            stacked[row] = value
         finally:
             recording.reset(former)
 

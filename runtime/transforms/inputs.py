@@ -21,7 +21,7 @@ from ...tracer.ops.elementwise import complex_of, identity, stop_gradient
 from ...tracer.ops.movement import concatenate, reshape
 from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import innermost
-from ..autograd.autograd import pull_back
+from ..autograd.autograd import pull_back, pull_back_each
 from ..functions.common import conjugate
 from ..tape.apply import apply, of_kind
 from ..tape.derivatives import gradients, jacobians, tangents, values_behind
@@ -375,6 +375,12 @@ def _pulled(
         return pull_back([output], inputs, [one], keep, output.is_complex() or None, behind)
     size = math.prod(shape)
     basis = (direction * np.eye(size, dtype=output._value.dtype)).reshape(size, *shape)
+    if not keep and innermost() is None:
+        stacks = pull_back_each(output, inputs, basis, behind)
+        return [
+            make(one._value.reshape(shape + tuple(variable._value.shape)))
+            for one, variable in zip(stacks, inputs)
+        ]
     rows = [pull_back([output], inputs, [make(one)], create_graph=keep, retain_graph=True) for one in basis]
     found: list[Tensor] = []
     for position, variable in enumerate(inputs):

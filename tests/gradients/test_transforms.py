@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.runtime.tape import engine
 from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from pullback.tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
 
@@ -255,6 +256,32 @@ def test_compiled_jacobians_are_loops(function: Any) -> None:
         assert one.shape == other.shape
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
     assert compiled.source().count("\n") < 80
+
+
+def test_what_is_behind_several_results_is_found_once_for_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of results of one tape: some of one element, of none, or without a way to an argument."""
+    monkeypatch.setattr(engine, "targets_behind", lambda *given: pytest.fail("it is known"))
+
+    def several(x: Any, w: Any) -> Any:
+        inner = np.tanh(np.ones((3, 4)) @ x)
+        return inner * w[0], (inner * inner)[:2, None] * np.ones(3), inner.sum(), w * 2.0, inner[:0]
+
+    found = jacobian(several, (0, 1))(X, W)
+    monkeypatch.undo()
+    for place, (by_x, by_w) in enumerate(found):
+        for position, one in enumerate((by_x, by_w)):
+            pushed = [
+                jvp(lambda *given, place=place: several(*given)[place], (X, W), _unit(position, column))[1]
+                for column in range((X, W)[position].size)
+            ]
+            np.testing.assert_allclose(np.moveaxis(np.asarray(pushed), 0, -1), one, rtol=1e-12, atol=1e-15)
+
+
+def _unit(position: int, column: int) -> tuple[np.ndarray, ...]:
+    """Directions of both arguments: 1 at one element of one of them."""
+    found = np.zeros_like(X), np.zeros_like(W)
+    found[position][column] = 1
+    return found
 
 
 def test_a_compiled_jacobian_of_what_does_not_depend_on_an_argument() -> None:
