@@ -9,13 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.errors import ArgumentError, LinearAlgebraError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
+from ...tracer.ops.matrices import eliminated
 from ...tracer.ops.movement import reshape
+from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import innermost, itself
-from ..tape.apply import apart_from, apply
+from ..tape.apply import apart_from, apply, unwrap
 from ..tape.direct import direct, unrecorded
+from ..values.modes import is_recording
 from ..values.tensor import Tensor
 from .common import (
     array_dtype,
@@ -72,19 +75,34 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 
 def solved_directly(A: Any = None, B: Any = None, *more: Any) -> Any:
-    """The solution for one matrix by its short way; NotImplemented for what takes a closer look."""
-    if not isinstance(A, Tensor) or not isinstance(B, Tensor) or more or innermost() is not None:
+    """The solution for one matrix by its short way; NotImplemented for what takes a closer look.
+
+    Where a gradient may follow, the matrix is factored once, for it as well.
+    """
+    if more or innermost() is not None:
         return NotImplemented
-    sizes, sides = A._value.shape, B._value.shape
-    if len(sizes) != 2 or sizes[0] != sizes[1] or sizes[:1] != sides[:1] or len(sides) > 2:
+    a, b = (unwrap(one) if isinstance(one, Tensor) else one for one in (A, B))
+    if type(a) is not np.ndarray or type(b) is not np.ndarray or a.dtype != b.dtype:
         return NotImplemented
-    if len(sides) == 2:
-        return _solved(A, B)
-    found = _solved(A, apply(reshape, B, shape=(*sides, 1)))
-    return found if found is NotImplemented else apply(reshape, found, shape=sides)
+    sizes, sides = a.shape, b.shape
+    fits = len(sizes) == 2 and sizes[0] == sizes[1] and sizes[:1] == sides[:1] and len(sides) <= 2
+    if not fits or not b.size or a.dtype.kind not in CONTINUOUS:
+        return NotImplemented
+    table = B
+    if len(sides) == 1:
+        table = apply(reshape, B, shape=(*sides, 1)) if B is not b else b[:, None]
+    try:
+        if is_recording() and any(isinstance(one, Tensor) and one._requires_grad for one in (A, B)):
+            factors = eliminated.evaluate(a)
+            found = apply(la.solve_factored, A, factors, table, transposed=False, grad_name=SOLVED)
+        else:
+            found = apply(la.solve, A, table)
+    except LinearAlgebraError:
+        return NotImplemented
+    return found if len(sides) == 2 else apply(reshape, found, shape=sides)
 
 
-_solved = direct(la.solve)
+SOLVED = "LinalgSolveExBackward0"
 with_short_way(solve, solved_directly)
 
 
@@ -159,7 +177,23 @@ def slogdet(input: Tensor) -> SignAndLog:
     return SignAndLog(apply(la.sign_of_det, a), apply(la.logabsdet, a))
 
 
-with_short_way(slogdet, unrecorded(np.linalg.slogdet, SignAndLog))
+_slogdet_unrecorded = unrecorded(np.linalg.slogdet, SignAndLog)
+
+
+def slogdet_directly(input: Any = None, *more: Any) -> Any:
+    """Where a gradient follows, the matrices are factored once, for all of it."""
+    found = _slogdet_unrecorded(input, *more)
+    if found is not NotImplemented or more or not isinstance(input, Tensor) or innermost() is not None:
+        return found
+    a = unwrap(input)
+    if not a.size or a.dtype.kind not in CONTINUOUS or a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        return NotImplemented
+    factors = eliminated.evaluate(a)
+    parts = (la.sign_of_det_factored, la.logabsdet_factored)
+    return SignAndLog(*(apply(one, input, factors, grad_name="LinalgSlogdetBackward0") for one in parts))
+
+
+with_short_way(slogdet, slogdet_directly)
 
 
 def logdet(input: Tensor) -> Tensor:

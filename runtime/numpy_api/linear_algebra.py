@@ -73,4 +73,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
     return linalg.solved(x.reshape((y.numel(), -1)), y.reshape(-1), True).reshape(shape)
 
 
-DIRECT_FUNCTIONS |= {np.linalg.inv: linalg.inverse_directly, np.linalg.det: linalg.det_directly}
+DIRECT_FUNCTIONS |= {
+    np.linalg.inv: linalg.inverse_directly, np.linalg.det: linalg.det_directly,
+    np.linalg.solve: linalg.solved_directly, np.linalg.slogdet: linalg.slogdet_directly,
+}  # fmt: skip

@@ -14,6 +14,7 @@ from pullback.codegen.pipeline import build_forward
 from pullback.errors import LinearAlgebraError, UnsupportedError
 from pullback.tracer.graph import Graph, make_input, make_node
 from pullback.tracer.operator import OPERATORS
+from pullback.tracer.ops import matrices as of_matrices
 from pullback.tracer.ops.matrices import solve_triangular as solve_one_triangular
 from pullback.tracer.spec import spec_of
 from pullback.tracer.verify import verify
@@ -283,3 +284,75 @@ def test_one_triangle_is_solved_with_in_any_order_of_memory(
     found = solve_one_triangular(a, b, lower, transposed)
     assert found.dtype == dtype
     np.testing.assert_allclose((triangle.T if transposed else triangle) @ found, b, rtol=2e-5, atol=1e-6)
+
+
+@pytest.fixture
+def factorings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of LAPACK's routines that are asked for from now on."""
+    asked: list[str] = []
+    routine = of_matrices._routine
+
+    def noted(name: str, dtype: np.dtype) -> Any:
+        asked.append(name)
+        return routine(name, dtype)
+
+    monkeypatch.setattr(of_matrices, "_routine", noted)
+    return asked
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("columns", [(), (2,)])
+@pytest.mark.parametrize("plain", ["neither", "matrix", "sides"])
+def test_eager_a_matrix_is_factored_once_for_its_solution_and_gradients(
+    dtype: Any, columns: tuple[int, ...], plain: str, factorings: list[str]
+) -> None:
+    """Also with a plain array on one side, which NumPy's name takes."""
+    torch = pytest.importorskip("torch")
+    turned = np.asarray(1.0 + 0.5j if dtype is np.complex128 else 1.0, dtype)
+    a, b = matrices(4, 4) * turned + 3 * np.eye(4), matrices(4, *columns) * turned
+    wanted = [torch.tensor(a, requires_grad=True), torch.tensor(b, requires_grad=True)]
+    (torch.linalg.solve(*wanted).abs() ** 2).sum().backward()
+    given = [
+        one if name == plain else pb.tensor(one, requires_grad=True)
+        for name, one in (("matrix", a), ("sides", b))
+    ]
+    for function in (pb.linalg.solve, np.linalg.solve) if plain == "neither" else (np.linalg.solve,):
+        factorings.clear()
+        tensors = [one for one in given if isinstance(one, pb.Tensor)]
+        found = pb.autograd.grad((abs(function(*given)) ** 2).sum(), tensors)
+        assert factorings.count("getrf") == 1 and set(factorings) == {"getrf", "getrs"}
+        kept = [other for one, other in zip(given, wanted) if isinstance(one, pb.Tensor)]
+        for one, other in zip(found, kept):
+            np.testing.assert_allclose(one.numpy(), other.grad.numpy(), rtol=1e-10)
+
+
+def test_second_derivatives_of_what_is_factored_once_are_pytorchs() -> None:
+    torch = pytest.importorskip("torch")
+    a, b = matrices(3, 3) + 2 * np.eye(3), matrices(3)
+
+    def energy(lib: Any, a: Any, b: Any) -> Any:
+        return (lib.linalg.solve(a, b) ** 3).sum() + lib.linalg.slogdet(a)[1] ** 2
+
+    found = pb.hessian(lambda *given: energy(np, *given), (0, 1))(a, b)
+    wanted = torch.func.hessian(lambda *given: energy(torch, *given), (0, 1))(*map(torch.tensor, (a, b)))
+    for row, other in zip(found, wanted):
+        for one, another in zip(row, other):
+            np.testing.assert_allclose(one, another.numpy(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 1, 4, 4), (2, 0, 0)])
+def test_eager_slogdet_factors_once(dtype: Any, shape: tuple[int, ...], factorings: list[str]) -> None:
+    torch = pytest.importorskip("torch")
+    a = (matrices(*shape) * (1.0 + 0.5j if dtype is np.complex128 else 1.0)).astype(dtype)
+    wanted = torch.tensor(a, requires_grad=True)
+    sign, size = torch.linalg.slogdet(wanted)
+    (sign.real * 3.0 + size).sum().backward()
+    for function in (pb.linalg.slogdet, np.linalg.slogdet):
+        factorings.clear()
+        given = pb.tensor(a, requires_grad=True)
+        found = function(given)
+        (found[0].real * 3.0 + found[1]).sum().backward()
+        assert factorings.count("getrf") == (a.size > 0) * a.size // max(a.shape[-1], 1) ** 2
+        for one, other in zip((*found, given.grad), (sign, size, wanted.grad)):
+            np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), rtol=1e-4)

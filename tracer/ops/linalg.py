@@ -133,12 +133,15 @@ symmetric = declare(
 
 def _pivots(a: Array) -> Array:
     """Of shape (..., n), negative where rows were exchanged."""
-    size, batch = a.shape[-1], tuple(a.shape[:-2])
-    found = eliminated(_untransposed(a)[0])
+    return _pivots_of(eliminated(_untransposed(a)[0]))
+
+
+def _pivots_of(found: Array) -> Array:
+    size, batch = found.shape[-1], tuple(found.shape[:-2])
     upper, last = between(found, -2, 0, size), between(found, -2, size, size + 1)
     rows, columns = rows_and_columns(size)
     diagonal = sum_(where(equal(rows, columns), upper, 0.0), dims=(len(batch),), keepdim=True)
-    stays = equal(last, convert(columns, dtype=a.dtype))
+    stays = equal(last, convert(columns, dtype=found.dtype))
     return reshape(where(stays, diagonal, -1.0 * diagonal), shape=(*batch, size))
 
 
@@ -263,6 +266,35 @@ def _sign_cotangent(g: Array, a: Array, y: Array) -> Array:
     turned = imag(g * conjugate(y))
     return 1j * scaled(_for_each_matrix(turned, a), _inverse_transposed(conjugate(a)))
 
+
+def _evaluate_pivots(factors: np.ndarray) -> np.ndarray:
+    diagonal, size = np.einsum("...ii->...i", factors[..., :-1, :]), factors.shape[-1]
+    return np.where(factors[..., -1, :] == np.arange(size), diagonal, -diagonal)
+
+
+def _inverse_of_factored(a: Array, factors: Array) -> Array:
+    a, factors = conjugated(a), conjugated(factors)
+    return solve_factored(a, factors, unit_like(a), transposed=True)
+
+
+logabsdet_factored = declare(
+    "logabsdet_factored", "composite", "a factors", needs_own_rule=True, of_complex=OWN_RULES,
+    infer=lambda a, factors: _infer_number(a).with_dtype(real_dtype(a.dtype)),
+    evaluate=lambda a, factors: np.log(np.abs(_evaluate_pivots(factors))).sum(-1),
+    body=lambda a, factors: sum_(
+        log(absolute(_pivots_of(factors))), dims=(len(a.shape) - 2,), keepdim=False
+    ),
+    vjp={"a": lambda g, a, factors: scaled(_for_each_matrix(g, a), _inverse_of_factored(a, factors))},
+    doc="`logabsdet`, given what `eliminated` makes of a as well",
+)  # fmt: skip
+sign_of_det_factored = declare(
+    "sign_of_det_factored", "composite", "a factors", needs_own_rule=True, of_complex=OWN_RULES,
+    infer=lambda a, factors: _infer_number(a),
+    evaluate=lambda a, factors: np.prod(np.sign(_evaluate_pivots(factors)), -1),
+    body=lambda a, factors: prod(sign_of(_pivots_of(factors)), dims=(len(a.shape) - 2,), keepdim=False),
+    vjp={"a": lambda g, a, y: _sign_cotangent(g, a, y)},
+    doc="`sign_of_det`, given what `eliminated` makes of a as well",
+)  # fmt: skip
 
 # --- triangles ----------------------------------------------------------------------------------------------
 

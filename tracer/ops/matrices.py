@@ -6,8 +6,10 @@ LAPACK evaluates them.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -61,17 +63,27 @@ def of_each_matrix(compute: Callable[..., np.ndarray], *operands: np.ndarray) ->
 
 
 def _eliminate(a: np.ndarray) -> np.ndarray:
+    """For one matrix, by LAPACK; in its order of memory, by column."""
+    size = a.shape[-1]
     if not a.size:
-        return np.empty((*a.shape[:-2], a.shape[-1] + 1, a.shape[-1]), a.dtype)
-    factors, exchanged = scipy_linalg().lu_factor(a, check_finite=False)
-    return np.concatenate([factors, exchanged[None].astype(a.dtype)])
+        return np.empty((*a.shape[:-2], size + 1, size), a.dtype)
+    factors, places, _ = _routine("getrf", a.dtype)(a)
+    across = np.empty((size, size + 1), a.dtype)
+    across[:, :size], across[:, size] = factors.T, places
+    return across.T
+
+
+@functools.cache
+def _routine(name: str, dtype: np.dtype) -> Callable[..., Any]:
+    """LAPACK's, without the checks of `scipy.linalg`, which take longer than a small matrix."""
+    return scipy_linalg().lapack.get_lapack_funcs((name,), dtype=dtype)[0]
 
 
 def solve_triangular(a: np.ndarray, b: np.ndarray, lower: bool, transposed: bool) -> np.ndarray:
     """For one matrix, by LAPACK; LinAlgError for a zero on the diagonal."""
     if not b.size:
         return b
-    (solve,) = scipy_linalg().lapack.get_lapack_funcs(("trtrs",), (a, b))
+    solve = _routine("trtrs", np.result_type(a, b))
     if not a.flags.f_contiguous:  # which LAPACK would copy
         a, lower, transposed = a.T, not lower, not transposed
     found, place = solve(a, b, lower=lower, trans=int(transposed))
@@ -88,8 +100,7 @@ def _inverse_norm(eliminated: np.ndarray) -> np.ndarray:
 
 def inverse_norm_of(factors: np.ndarray) -> float:
     """By LAPACK; infinite where a pivot is 0."""
-    (condition,) = scipy_linalg().lapack.get_lapack_funcs(("gecon",), (factors,))
-    share = float(condition(factors, 1.0)[0]) if np.diagonal(factors).all() else 0.0
+    share = float(_routine("gecon", factors.dtype)(factors, 1.0)[0]) if np.diagonal(factors).all() else 0.0
     return 1.0 / share if share else math.inf
 
 
@@ -100,10 +111,11 @@ def _infer_inverse_norm(eliminated: Spec) -> Spec:
 def _solve_eliminated(eliminated: np.ndarray, b: np.ndarray, transposed: bool) -> np.ndarray:
     if not b.size:
         return b
-    if not np.diagonal(eliminated).all():
+    if not eliminated.diagonal().all():
         raise np.linalg.LinAlgError("Singular matrix")
-    factors = (eliminated[:-1], eliminated[-1].real.astype(np.int32))
-    return scipy_linalg().lu_solve(factors, b, trans=int(transposed), check_finite=False)
+    places = eliminated[-1].real.astype(np.int32)
+    found, _ = _routine("getrs", b.dtype)(eliminated[:-1], places, b, trans=int(transposed))
+    return np.ascontiguousarray(found)
 
 
 cholesky_factor = declare(
