@@ -258,6 +258,79 @@ def solve_eliminated_transposed(eliminated: np.ndarray, b: np.ndarray, out: np.n
     return is_regular(eliminated)
 
 
+def cofactors(a: np.ndarray, eliminated: np.ndarray, out: np.ndarray) -> None:
+    """The derivative of the determinant by each element into the first rows of `out`; what follows is room.
+
+    It exists without an inverse as well.
+
+    >>> cofactors(a, eliminated, found)
+    """
+    size = a.shape[0]
+    if is_regular(eliminated):
+        determinant = 1.0
+        for i in range(size):
+            pivot = eliminated[i, i]
+            determinant *= pivot if eliminated[size, i] == i else -pivot
+            for j in range(size):
+                out[size + i, j] = 1.0 if i == j else 0.0
+        solve_eliminated_transposed(eliminated, out[size : 2 * size], out[:size])
+        for i in range(size):
+            for j in range(size):
+                out[i, j] = determinant * out[i, j]
+    else:
+        copy(a, out[size : 2 * size])
+        cofactors_of_singular(out[size : 2 * size], out[:size], out[2 * size :])
+
+
+def cofactors_of_singular(a: np.ndarray, out: np.ndarray, room: np.ndarray) -> None:
+    """The same of a matrix without an inverse: the product of two vectors that it takes to 0, or 0.
+
+    By an elimination with pivots that are the largest of what is left, which is written into `a`; `room` has
+    four rows.
+    """
+    size = a.shape[0]
+    last = size - 1
+    total = 1.0
+    for k in range(size):
+        room[0, k] = k
+        room[1, k] = k
+    for k in range(last):
+        row = k
+        column = k
+        largest = abs(a[k, k])
+        for i in range(k, size):
+            for j in range(k, size):
+                if abs(a[i, j]) > largest:
+                    largest = abs(a[i, j])
+                    row = i
+                    column = j
+        exchange(a, k, row)
+        exchange(a.T, k, column)
+        exchange(room[:1].T, k, row)
+        exchange(room[1:2].T, k, column)
+        pivot = a[k, k]
+        total *= pivot if (row == k) == (column == k) else -pivot
+        if pivot != 0.0:
+            for i in range(k + 1, size):
+                factor = a[i, k] / pivot
+                a[i, k] = factor
+                for j in range(k + 1, size):
+                    a[i, j] -= factor * a[k, j]
+    for below in range(size):
+        i = last - below
+        of_rows = 1.0 if below == 0 else 0.0
+        of_columns = of_rows
+        for k in range(i + 1, size):
+            of_rows -= a[k, i] * room[2, k]
+            of_columns -= a[i, k] * room[3, k]
+        room[2, i] = of_rows
+        room[3, i] = of_columns if below == 0 or total == 0.0 else of_columns / a[i, i]
+    for i in range(size):
+        for j in range(size):
+            found = 0.0 if total == 0.0 else total * room[2, i] * room[3, j]
+            out[int64(room[0, i]), int64(room[1, j])] = found
+
+
 def estimate_inverse_norm(eliminated: np.ndarray, out: np.ndarray) -> None:
     """An estimate from below of the largest sum of a column of the inverse, in sizes: at the last place.
 
@@ -323,6 +396,7 @@ FUNCTIONS = (
     eliminate,
     solve_eliminated,
     solve_eliminated_transposed,
+    cofactors,
     estimate_inverse_norm,
 )
 """Those that generated code calls."""

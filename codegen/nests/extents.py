@@ -489,6 +489,7 @@ _RULES: dict[str, Rule] = {
     "inverse_norm": _inverse_norm,
     "whole_basis": _square,
     "least_squares": _fresh,
+    "definite_minors": _fresh,
     "sylvester": _sides,
     "banded_solution": _sides,
     "definite_banded_solution": _sides,

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
 
-from ...tracer.errors import UnsupportedError
+from ...tracer.errors import LinearAlgebraError, UnsupportedError
 from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ...tracer.ops.linalg import transposed
+from ...tracer.ops.matrices import eliminated
 from ...tracer.spec import INT64
 from ...tracer.trace import is_tracing
+from ..solvers.requirements import Failure, require
 from ..tape.apply import apply, unwrap, wrap
 from ..values.tensor import Tensor
 from .common import (
@@ -22,15 +26,17 @@ from .common import (
     conjugate,
     fail,
     filled,
+    floating,
     iota,
     matrix_named_either_way,
     promoted,
 )
 from .complex_numbers import real as real_part
+from .declared import sum as sum_of
 from .decompositions import matrices
 from .joining import cat
 from .linalg import cholesky, inverse, solve, solve_triangular, square
-from .movement import expand_to, transpose
+from .movement import adjoint, expand_to, transpose
 from .parts import along, diagonal, part, selected, tril, triu
 
 INT32 = np.dtype("int32")
@@ -138,14 +144,14 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> Lu:
 def lu_factor(A: Tensor, *, pivot: bool = True) -> LuFactor:
     """L and U in one matrix, and the rows that were exchanged, counted from 1: for `lu_solve`.
 
+    Raises:
+        LinearAlgebraError: U has a 0 on its diagonal, of which `lu_factor_ex` tells instead.
+
     Example:
         >>> lu_factor(tensor([[0.0, 2.0], [1.0, 0.0]])).pivots
         tensor([2, 2], dtype=torch.int32)
     """
-    a = matrices(A, "lu_factor")
-    if not pivot:
-        fail(UnsupportedError, "linalg.lu_factor: pivot=False is not supported.")
-    both, _, pivots = _factored(a)
+    both, pivots, _ = lu_factor_ex(A, pivot=pivot, check_errors=True)
     return LuFactor(both, pivots)
 
 
@@ -153,14 +159,27 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> LuFactor:
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> LuFactorEx:
     """`lu_factor`, and for each matrix the first place of U's diagonal with a 0, counted from 1, or 0.
 
+    Raises:
+        LinearAlgebraError: with `check_errors` there is one; else where the gradient needs an inverse.
+
     Example:
         >>> lu_factor_ex(tensor([[1.0]])).info
         tensor(0, dtype=torch.int32)
     """
-    both, pivots = lu_factor(A, pivot=pivot)
-    zero = apply(e.equal, diagonal(both._detached(), 0, -2, -1), 0.0)
-    first = zero.int().argmax(-1) + 1 if zero.shape[-1] else zero.sum(-1)
-    return LuFactorEx(both, pivots, as_dtype(first * zero.any(-1), np.dtype("int32")))
+    a = matrices(A, "lu_factor")
+    if not pivot:
+        fail(UnsupportedError, "linalg.lu_factor: pivot=False is not supported.")
+    both, _, pivots = _factored(a)
+    info = _places_of_zeros(diagonal(both._detached(), 0, -2, -1))
+    if check_errors and info.numel():
+        failure = Failure(
+            "linalg.lu_factor: U[{0},{0}] is zero, and a solution by lu_solve would divide by it. "
+            "linalg.lu_factor_ex takes such matrices.",
+            LinearAlgebraError,
+        )
+        nothing = require(apply(e.zeros_like, both._detached()), info.eq(0), failure, info.max())
+        both = both + nothing if is_tracing() else both
+    return LuFactorEx(both, pivots, info)
 
 
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> LuFactor | LuFactorEx:
@@ -170,7 +189,8 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> LuFactor | LuF
         >>> lu(tensor([[2.0]]))[0]
         tensor([[2.]])
     """
-    return lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)
+    found = lu_factor_ex(A, pivot=pivot)
+    return found if get_infos else LuFactor(found.LU, found.pivots)
 
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Lu:
@@ -262,54 +282,128 @@ def triangular_solve(
 # --- results with a report ----------------------------------------------------------------------------------
 
 
+def _places_of_zeros(pivots: Tensor) -> Tensor:
+    """For each matrix the first place of a 0 among its pivots, counted from 1, or 0."""
+    zero = apply(e.equal, pivots, 0.0)
+    first = zero.int().argmax(-1) + 1 if zero.shape[-1] else zero.sum(-1)
+    return as_dtype(first * zero.any(-1), INT32)
+
+
+def _singular(a: Tensor) -> Tensor:
+    """The same of the pivots of square matrices."""
+    given = a._detached()
+    both = _factored(given)[0] if a.is_complex() else apply(eliminated, given)
+    return _places_of_zeros(diagonal(part(both, a.ndim - 2, 0, a.shape[-1]), 0, -2, -1))
+
+
+def _of_each(info: Tensor, like: Tensor) -> Tensor:
+    """Whether there is a result, for each element of matrices."""
+    return expand_to(info.ne(0).unsqueeze(-1).unsqueeze(-1), tuple(like.shape))
+
+
+def _regular(a: Tensor, info: Tensor) -> Tensor:
+    """Matrices, and unit matrices in the place of those without a result."""
+    return apply(e.where, _of_each(info, a), apply(la.unit_like, a._detached()), a)
+
+
+def _reported(found: Tensor, info: Tensor, *given: Tensor) -> Tensor:
+    """Results, nan where there is none, and so are the gradients of what they were to be computed of."""
+    if not is_tracing() and not info.any():
+        return found
+    bad = _of_each(info, found)
+    weight = apply(e.where, bad, math.nan, apply(e.zeros_like, found._detached()))  # 0 in others' gradients
+    nothing = functools.reduce(add, [weight * one for one in given])
+    return apply(e.where, bad, nothing, found)
+
+
+def regular_inverse(a: Tensor) -> tuple[Tensor, Tensor]:
+    """The inverses, a unit matrix for a singular one, and for each the place of its first pivot of 0."""
+    if not is_tracing():
+        try:
+            return inverse(a), _no_errors(a)
+        except np.linalg.LinAlgError:
+            pass
+    info = _singular(a)
+    return inverse(_regular(a, info)), info
+
+
 def _no_errors(a: Tensor) -> Tensor:
-    return filled(tuple(a.shape[:-2]), 0, np.dtype("int32"))
+    return filled(tuple(a.shape[:-2]), 0, INT32)
 
 
 @matrix_named_either_way
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyEx:
     """`cholesky`, and for each matrix the first leading minor that is not positive definite, or 0.
 
-    Where there is one the factor is nan.
+    Where there is one the factor is nan, and so is its gradient.
+
+    Raises:
+        LinearAlgebraError: with `check_errors` there is one.
 
     Example:
         >>> cholesky_ex(tensor([[-1.0]])).info
         tensor(1, dtype=torch.int32)
     """
     a = square(A, "cholesky_ex")
-    try:
+    if check_errors:
         return CholeskyEx(cholesky(a, upper), _no_errors(a))
-    except np.linalg.LinAlgError:
-        if check_errors:
-            raise
-    values = unwrap(a._detached())
-    minors = np.stack(
-        [np.linalg.det(values[..., :size, :size]).real <= 0 for size in range(1, values.shape[-1] + 1)],
-        axis=-1,
-    )
-    info = np.where(minors.any(-1), minors.argmax(-1) + 1, 0).astype(np.int32)
-    bad = wrap(np.asarray(info > 0)[..., None, None])
-    safe = apply(e.where, expand_to(bad, tuple(a.shape)), apply(la.unit_like, a._detached()), a)
-    factor = apply(e.where, expand_to(bad, tuple(a.shape)), math.nan, cholesky(safe, upper))
-    return CholeskyEx(factor, wrap(info))
+    if not is_tracing():
+        try:
+            return CholeskyEx(cholesky(a, upper), _no_errors(a))
+        except np.linalg.LinAlgError:
+            pass
+    given = adjoint(a._detached()) if upper else a._detached()
+    info = as_dtype(real_part(apply(la.definite_minors, given)), INT32)
+    return CholeskyEx(_reported(cholesky(_regular(a, info), upper), info, a), info)
 
 
 @matrix_named_either_way
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> InvEx:
-    """`inv`, and zeros: of a singular matrix it raises.
+    """`inv`, and for each matrix the place of the first pivot of its elimination that is 0, from 1, or 0.
+
+    Where there is one the inverse is nan, and so is its gradient. (PyTorch leaves it open.)
+
+    Raises:
+        LinearAlgebraError: with `check_errors` there is one.
 
     Example:
         >>> inv_ex(tensor([[2.0]])).inverse
         tensor([[0.5000]])
+        >>> inv_ex(tensor([[0.0]])).info
+        tensor(1, dtype=torch.int32)
     """
-    return InvEx(inverse(A), _no_errors(A))
+    a = square(A, "inv_ex")
+    if check_errors:
+        return InvEx(inverse(a), _no_errors(a))
+    found, info = regular_inverse(a)
+    return InvEx(_reported(found, info, a), info)
 
 
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolveEx:
-    """`solve`, and zeros: of a singular matrix it raises.
+    """`solve`, and for each matrix the place of the first pivot of its elimination that is 0, from 1, or 0.
+
+    Where there is one the solution is nan, and so are its gradients. (PyTorch leaves it open.)
+
+    Raises:
+        LinearAlgebraError: with `check_errors` there is one.
 
     Example:
         >>> solve_ex(tensor([[2.0]]), tensor([[4.0]])).result
         tensor([[2.]])
+        >>> solve_ex(tensor([[0.0]]), tensor([[4.0]])).info
+        tensor(1, dtype=torch.int32)
     """
-    return SolveEx(solve(A, B, left=left), _no_errors(A))
+    a, b = square(A, "solve_ex"), floating(B, "solve_ex", "B")
+    if check_errors or not is_tracing():
+        try:
+            return SolveEx(solve(a, b, left=left), _no_errors(a))
+        except np.linalg.LinAlgError:
+            if check_errors:
+                raise
+    info = _singular(a)
+    found = solve(_regular(a, info), b, left=left)
+    is_vector = found.ndim < a.ndim
+    if is_vector:
+        found, b = found.unsqueeze(-1), b.unsqueeze(-1)
+    found = _reported(found, info, expand_to(b, tuple(found.shape)), sum_of(a, (-2, -1), True))
+    return SolveEx(found.squeeze(-1) if is_vector else found, info)

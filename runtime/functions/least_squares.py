@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,8 @@ from .contraction import matmul
 from .declared import amax, amin
 from .declared import sum as sum_of
 from .decompositions import eigvalsh, linalg_svd, matrices, svdvals
-from .linalg import inverse, square
+from .elimination import regular_inverse
+from .linalg import square
 from .movement import expand_to, reshape_to
 from .parts import part, selected
 from .selection import values_of
@@ -85,10 +87,11 @@ def _count_above(values: Tensor, atol: Any, rtol: Any) -> Tensor:
 def linalg_cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number: the largest over the smallest singular value, or norm(A, p) norm(inv(A), p).
 
-    Of empty matrices it is 0.
+    Of empty matrices it is 0, of singular ones inf.
 
     Raises:
         ArgumentError: another p. ShapeError: no matrices; none that are square, for a p other than 2 and -2.
+        LinearAlgebraError: for a p of 2, -2 or "nuc" nan or inf, as for `linalg.svd`.
 
     Example:
         >>> cond(tensor([[2.0, 0.0], [0.0, 1.0]]))
@@ -109,7 +112,9 @@ def linalg_cond(A: Tensor, p: Any = None) -> Tensor:
         values = svdvals(a)
         largest, smallest = amax(values, -1), amin(values, -1)
         return smallest / largest if p == -2 else largest / smallest
-    return matrix_norm(a, p) * matrix_norm(inverse(square(a, "cond")), p)
+    inverses, info = regular_inverse(square(a, "cond"))
+    norms = matrix_norm(a, p)
+    return apply(e.where, info.ne(0), norms * math.inf, norms * matrix_norm(inverses, p))
 
 
 @matrix_named_either_way
@@ -119,6 +124,9 @@ def pinv(
     """The pseudo-inverse: singular values up to max(atol, rtol * largest) count as 0.
 
     Its gradient is that of matrices of the same rank.
+
+    Raises:
+        LinearAlgebraError: the matrix holds nan or inf, as for `linalg.svd`.
 
     Example:
         >>> pinv(tensor([[2.0], [0.0]]))

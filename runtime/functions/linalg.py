@@ -152,7 +152,10 @@ with_short_way(inverse, inverse_directly)
 
 @matrix_named_either_way
 def det(input: Tensor) -> Tensor:
-    """The determinant. Its derivative is computed through the inverse, so the matrix must have one.
+    """The determinant. Its gradient, the cofactors, exists without an inverse as well.
+
+    Raises:
+        ShapeError: the matrix is not square. LinearAlgebraError: the second derivative without an inverse.
 
     Example:
         >>> det(tensor([[2.0, 0.0], [0.0, 4.0]]))
@@ -252,6 +255,10 @@ def solve_triangular(
     A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
     """`solve` with one triangle of A, and ones on its diagonal if `unitriangular`.
+
+    Raises:
+        ShapeError: A is not square, or B does not fit. LinearAlgebraError: a 0 on the diagonal; compiled,
+            and in PyTorch, the solution has inf or nan there.
 
     Example:
         >>> solve_triangular(tensor([[2.0, 9.0], [1.0, 1.0]]), tensor([[2.0], [3.0]]), upper=False)

@@ -12,7 +12,8 @@ from ...tracer.spec import real_dtype
 from ...tracer.trace import itself
 from ..functions import PUBLIC, decompositions, least_squares, statistics
 from ..functions.common import array_dtype, fail, filled
-from ..functions.linalg import inverse, symmetric
+from ..functions.elimination import regular_inverse
+from ..functions.linalg import square, symmetric
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .functions import implements
@@ -128,7 +129,10 @@ def cond(x: Any, p: Any = None) -> Tensor:
         values = decompositions.svdvals(matrix)
         large, small = values[..., 0], values[..., -1]
         return small / large if p == -2 else large / small
-    return statistics.matrix_norm(matrix, p) * statistics.matrix_norm(inverse(matrix), p)
+    inverses, info = regular_inverse(square(matrix, "cond"))
+    found = statistics.matrix_norm(matrix, p) * statistics.matrix_norm(inverses, p)
+    is_number = PUBLIC["isnan"](matrix).logical_not().all(-1).all(-1)
+    return PUBLIC["where"](info.ne(0).logical_and(is_number), np.inf, found)
 
 
 implements(np.i0)(lambda x: PUBLIC["i0"](averaged(tensor_of(x))))

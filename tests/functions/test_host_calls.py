@@ -137,7 +137,8 @@ OWN_TESTS = {
 }
 OF_COMPLEX = {"fft", "rfft", "irfft"}
 """What takes or gives complex numbers, whatever it is called with."""
-WITHOUT_A_RULE = {"least_squares", "whole_basis"}  # test_scipy_linalg.py, test_numpy_front.py
+WITHOUT_A_RULE = {"least_squares", "whole_basis", "definite_minors"}
+"""Their tests: test_scipy_linalg.py, test_numpy_front.py, test_linalg.py."""
 MOMENTS = {name for name in OPERATORS if "_moment" in name}
 """They are derivatives of functions of SciPy's."""
 

@@ -250,7 +250,8 @@ def test_determinants_of_singular_matrices_compile() -> None:
 
 
 @pytest.mark.parametrize("function", [
-    pb.linalg.det, lambda a: pb.linalg.slogdet(a)[1], lambda a: pb.linalg.lu(a)[2].sum(),
+    lambda a: pb.linalg.slogdet(a)[1], lambda a: pb.linalg.lu(a)[2].sum(),
+    lambda a: (pb.grad(pb.linalg.det)(a) ** 2).sum(),
 ])  # fmt: skip
 def test_gradients_that_a_singular_matrix_has_not_raise(function: Any) -> None:
     """The value is there; the error of its gradient is pullback's, with the line that asks for it."""
@@ -259,6 +260,44 @@ def test_gradients_that_a_singular_matrix_has_not_raise(function: Any) -> None:
     for find in (value.backward, lambda: pb.grad(function)(bad.detach())):
         with pytest.raises(LinearAlgebraError, match=r"gradient .*ingular[^$]*test_linalg.py:\d+"):
             find()
+
+
+def _minors(a: np.ndarray) -> np.ndarray:
+    """Cofactors by their definition."""
+    found = np.empty_like(a)
+    for i, j in np.ndindex(a.shape[-2:]):
+        found[..., i, j] = (-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, -2), j, -1))
+    return found
+
+
+WITHOUT_INVERSE = {
+    "one number": np.zeros((1, 1)),
+    "rank 1 of 2": np.array([[1.0, 2.0], [2.0, 4.0]]),
+    "nilpotent": np.diag([1.0, 2.0], 1),
+    "equal rows": np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [0.0, 1.0, 5.0]]),
+    "a column of zeros": np.array([[0.0, 2.0, 3.0], [0.0, 5.0, 6.0], [0.0, 8.0, 7.0]]),
+    "rank 1 of 3": np.ones((3, 3)),
+    "zeros": np.zeros((4, 4)),
+    "some of a batch": np.stack([np.ones((2, 2)), np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros((2, 2))]),
+    "large": np.pad(matrices(20, 20) / 4, (0, 1)),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_INVERSE)
+def test_the_gradient_of_a_determinant_needs_no_inverse(name: str) -> None:
+    a = WITHOUT_INVERSE[name]
+    wanted = _minors(a)
+    find = pb.grad(lambda x: np.linalg.det(x).sum())
+    across = pb.grad(lambda x: pb.linalg.det(x.swapaxes(-1, -2)).sum())
+    for one in (find, pb.compile(find), across, pb.compile(across)):
+        np.testing.assert_allclose(one(a), wanted, rtol=1e-11, atol=1e-12 * max(abs(wanted).max(), 1.0))
+
+
+def test_the_gradient_of_a_complex_determinant_needs_no_inverse() -> None:
+    a = WITHOUT_INVERSE["equal rows"] * (1.0 + 2.0j)
+    given = pb.tensor(a, requires_grad=True)
+    pb.linalg.det(given).real.backward()
+    np.testing.assert_allclose(given.grad.numpy(), _minors(a).conj(), rtol=1e-12, atol=1e-12)
 
 
 def test_which_matrix_of_a_batch_has_no_result() -> None:
@@ -290,13 +329,13 @@ def test_one_triangle_is_solved_with_in_any_order_of_memory(
 def factorings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of LAPACK's routines that are asked for from now on."""
     asked: list[str] = []
-    routine = of_matrices._routine
+    routine = of_matrices.routine
 
     def noted(name: str, dtype: np.dtype) -> Any:
         asked.append(name)
         return routine(name, dtype)
 
-    monkeypatch.setattr(of_matrices, "_routine", noted)
+    monkeypatch.setattr(of_matrices, "routine", noted)
     return asked
 
 
@@ -356,3 +395,78 @@ def test_eager_slogdet_factors_once(dtype: Any, shape: tuple[int, ...], factorin
         assert factorings.count("getrf") == (a.size > 0) * a.size // max(a.shape[-1], 1) ** 2
         for one, other in zip((*found, given.grad), (sign, size, wanted.grad)):
             np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), rtol=1e-4)
+
+
+SINGULAR_OR_NOT = np.array([[[1.0, 2.0], [2.0, 4.0]], [[2.0, 1.0], [1.0, 3.0]], [[0.0, 0.0], [0.0, 1.0]]])
+WITH_REPORT: dict[str, Function] = {
+    "inv_ex": lambda lib, a: lib.linalg.inv_ex(a),
+    "solve_ex": lambda lib, a: lib.linalg.solve_ex(a, a[..., :1] + 1.0),
+    "solve_ex of a vector": lambda lib, a: lib.linalg.solve_ex(a, a[..., 0] + 1.0),
+    "solve_ex from the right": lambda lib, a: lib.linalg.solve_ex(a, a[..., :1, :] + 1.0, left=False),
+    "cholesky_ex": lambda lib, a: lib.linalg.cholesky_ex(a),
+    "upper cholesky_ex": lambda lib, a: lib.linalg.cholesky_ex(a, upper=True),
+    "lu_factor_ex": lambda lib, a: lib.linalg.lu_factor_ex(a)[::2],
+}
+
+
+@pytest.mark.usefixtures("partly_compiled")
+@pytest.mark.parametrize(("place", "dtype"), [
+    (0, np.float64), (1, np.float64), (slice(None), np.float64), (slice(None), np.complex128),
+])  # fmt: skip
+@pytest.mark.parametrize("name", WITH_REPORT)
+def test_results_with_a_report_tell_which_matrix_has_none(name: str, place: Any, dtype: Any) -> None:
+    """Where there is a result it is PyTorch's, and its gradient; else both are nan."""
+    torch = pytest.importorskip("torch")
+    a, function = SINGULAR_OR_NOT[place].astype(dtype), WITH_REPORT[name]
+    both = [torch.tensor(a, requires_grad=True), pb.tensor(a, requires_grad=True)]
+    (wanted, wanted_info), (found, info) = (function(lib, one) for lib, one in zip((torch, pb), both))
+    compiled, reported = pb.compile(lambda x: function(pb, x))(pb.tensor(a))
+    assert info.dtype == reported.dtype == pb.int32
+    np.testing.assert_array_equal(info, wanted_info)
+    np.testing.assert_array_equal(reported, wanted_info)
+    np.testing.assert_allclose(compiled, found.detach(), rtol=1e-12)
+    if name == "lu_factor_ex":
+        return
+    is_found = np.asarray(info == 0)
+    values = found.detach().numpy()
+    np.testing.assert_allclose(values[is_found], wanted.detach().resolve_conj().numpy()[is_found], rtol=1e-12)
+    assert np.isnan(values[~is_found]).any() == (~is_found).any()
+    slope = pb.autograd.grad(abs(found).sum(), both[1])[0].numpy()
+    by_code = pb.compile(pb.grad(lambda x: abs(function(pb, x)[0]).sum()))(a)
+    np.testing.assert_allclose(by_code, slope, rtol=1e-9)
+    assert np.isnan(slope[~is_found]).any() == (~is_found).any()
+    if is_found.all():
+        wanted.abs().sum().backward()
+        np.testing.assert_allclose(slope, both[0].grad, rtol=1e-9)
+
+
+@pytest.mark.parametrize("function", [
+    lambda a: pb.linalg.inv_ex(a, check_errors=True)[0], lambda a: pb.linalg.lu_factor(a)[0],
+    lambda a: pb.linalg.solve_ex(a, a, check_errors=True)[0],
+    lambda a: pb.linalg.cholesky_ex(a, check_errors=True)[0],
+    lambda a: pb.linalg.lu_factor_ex(a, check_errors=True)[0],
+])  # fmt: skip
+def test_check_errors_raises(function: Any) -> None:
+    for one in (function, pb.compile(function)):
+        np.testing.assert_array_equal(one(pb.eye(2, dtype=pb.float64)), np.eye(2))
+        with pytest.raises(LinearAlgebraError):
+            one(pb.tensor(SINGULAR_OR_NOT[0]))
+
+
+@pytest.mark.parametrize("p", [1, -1, np.inf, "fro"])
+def test_a_singular_matrix_has_the_condition_number_inf(p: Any) -> None:
+    torch = pytest.importorskip("torch")
+    regular_or_rank_1 = SINGULAR_OR_NOT[:2]
+    wanted = np.linalg.cond(regular_or_rank_1, p)
+    np.testing.assert_allclose(torch.linalg.cond(torch.tensor(regular_or_rank_1), p), wanted, rtol=1e-12)
+    for function in (lambda a: np.linalg.cond(a, p), lambda a: pb.linalg.cond(a, p)):
+        for one in (function, pb.compile(function)):
+            np.testing.assert_allclose(one(pb.tensor(regular_or_rank_1)), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_pseudo_inverses_of_what_is_not_finite_are_refused(number: float) -> None:
+    bad = np.array([[2.0, 1.0], [number, 3.0]])
+    for function in (np.linalg.pinv, pb.linalg.pinv, pb.compile(np.linalg.pinv)):
+        with pytest.raises(LinearAlgebraError, match="nan or inf"):
+            function(pb.tensor(bad))

@@ -57,6 +57,7 @@ NOT_IN_THE_TABLE = {
     "solve_factored": MATRICES,
     "lu_solve": MATRICES,
     "det": MATRICES,
+    "cofactors": MATRICES,
     "logabsdet": MATRICES,
     "logabsdet_factored": MATRICES,
     "sign_of_det": MATRICES,

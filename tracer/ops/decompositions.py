@@ -106,7 +106,7 @@ def _is_finite(a: np.ndarray) -> bool:
     return cmath.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
 
 
-def _finite(a: np.ndarray) -> np.ndarray:
+def finite(a: np.ndarray) -> np.ndarray:
     """The matrices, if all their numbers are finite: of others LAPACK may give numbers, or go on for ever."""
     if not _is_finite(a):
         raise np.linalg.LinAlgError(f"a matrix {NOT_CONVERGING}")
@@ -115,7 +115,7 @@ def _finite(a: np.ndarray) -> np.ndarray:
 
 def by_column(a: np.ndarray) -> np.ndarray:
     """A copy of the matrices, finite ones, whose columns lie side by side: the transposed."""
-    return _finite(a.swapaxes(-1, -2).copy())
+    return finite(a.swapaxes(-1, -2).copy())
 
 
 def _last_row(values: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -249,7 +249,7 @@ def _symmetric_by_lapack(a: np.ndarray, routine: str, lower: bool) -> tuple[np.n
     """Eigenvalues, and the matrix that LAPACK leaves, by column."""
     across = a.swapaxes(-1, -2).copy()
     if not _is_finite(across):  # of the other triangle LAPACK reads nothing
-        _finite(np.triu(across) if lower else np.tril(across))
+        finite(np.triu(across) if lower else np.tril(across))
     values = np.empty(a.shape[:-1], real_dtype(a.dtype))
     computed(routine if lower else f"{routine}_of_upper", across, 0, a.shape[-1], values)
     return values, across
@@ -354,7 +354,7 @@ def singular_values_and_vectors(a: np.ndarray, adjoint: bool) -> tuple[np.ndarra
     values = np.empty((*a.shape[:-2], size), real_dtype(a.dtype))
     right = np.empty((*a.shape[:-2], size, size), a.dtype)
     if adjoint:
-        across = _finite(a.conj().copy())
+        across = finite(a.conj().copy())
         left = np.empty_like(across)
         computed("singular_vectors_of_wide", across, rows, size, values, right, left)
         return left.conj(), values, right.swapaxes(-1, -2)

@@ -38,6 +38,8 @@ from .elementwise import (
 from .lazy import scipy_linalg
 from .matrices import (
     cholesky_factor,
+    cofactor_matrix,
+    cofactors_of,
     eliminated,
     eliminated_solution,
     infer_square,
@@ -46,6 +48,7 @@ from .matrices import (
     of_each_matrix,
     require_sides,
     require_square,
+    routine,
     triangular_solution,
 )
 from .matrices import solve_triangular as solve_one_triangular
@@ -235,12 +238,32 @@ def _inverse_transposed(a: Array) -> Array:
     return solve(transposed(a), unit_like(a))
 
 
+def _cofactors(a: Array) -> Array:
+    inner, is_transposed = _untransposed(a)
+    found = between(cofactor_matrix(inner, eliminated(inner)), -2, 0, a.shape[-1])
+    return transposed(found) if is_transposed else found
+
+
+def _cofactors_cotangent(g: Array, a: Array, y: Array) -> Array:
+    """<g, y> x - y g' x, with the transposed inverse x."""
+    rank = len(a.shape)
+    inverse = _inverse_transposed(a)
+    along = sum_(multiply(g, y), dims=(rank - 2, rank - 1), keepdim=False)
+    return multiply(_for_each_matrix(along, a), inverse) - product(product(y, transposed(g)), inverse)
+
+
+cofactors = declare(
+    "cofactors", "composite", "a", infer=infer_square("cofactors"), body=_cofactors,
+    evaluate=lambda a: of_each_matrix(cofactors_of, a), needs_own_rule=True, of_complex=HOLOMORPHIC,
+    vjp={"a": _cofactors_cotangent},
+    doc="the derivative of the determinant by each element; its own derivative needs an inverse",
+)  # fmt: skip
 det = declare(
     "det", "composite", "a", infer=_infer_number, evaluate=np.linalg.det, grad_fn="LinalgDet",
     body=lambda a: prod(_pivots(a), dims=(len(a.shape) - 2,), keepdim=False),
-    vjp={"a": lambda g, a, y: multiply(_for_each_matrix(multiply(g, y), a), _inverse_transposed(a))},
+    vjp={"a": lambda g, a: multiply(_for_each_matrix(g, a), cofactors(a))},
     needs_own_rule=True, of_complex=HOLOMORPHIC,
-    doc="the determinant; the derivative needs an inverse",
+    doc="the determinant",
 )  # fmt: skip
 logabsdet = declare(
     "logabsdet", "composite", "a", evaluate=lambda a: np.linalg.slogdet(a)[1], of_complex=OWN_RULES,
@@ -402,4 +425,16 @@ cholesky = declare(
     vjp={"a": lambda g, y: _cholesky_cotangent(g, y)}, grad_fn="LinalgCholeskyEx", of_complex=OWN_RULES,
     needs_own_rule=True,
     doc="the lower triangular L with L L' = a, of whose lower triangle alone it is read",
+)  # fmt: skip
+
+
+def _definite_minors(a: np.ndarray) -> np.ndarray:
+    return np.asarray(routine("potrf", a.dtype)(a, lower=1)[1] if a.size else 0, a.dtype)
+
+
+definite_minors = declare(
+    "definite_minors", "eager", "a", infer=_infer_number, of_complex=OWN_RULES,
+    evaluate=lambda a: of_each_matrix(_definite_minors, a) if a.shape[-3:-2] != (0,) else a[..., 0, 0],
+    doc="of the lower triangle of a symmetric matrix, the first of its leading minors, from 1, that is not "
+    "positive definite, or 0",
 )  # fmt: skip

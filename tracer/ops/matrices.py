@@ -67,14 +67,14 @@ def _eliminate(a: np.ndarray) -> np.ndarray:
     size = a.shape[-1]
     if not a.size:
         return np.empty((*a.shape[:-2], size + 1, size), a.dtype)
-    factors, places, _ = _routine("getrf", a.dtype)(a)
+    factors, places, _ = routine("getrf", a.dtype)(a)
     across = np.empty((size, size + 1), a.dtype)
     across[:, :size], across[:, size] = factors.T, places
     return across.T
 
 
 @functools.cache
-def _routine(name: str, dtype: np.dtype) -> Callable[..., Any]:
+def routine(name: str, dtype: np.dtype) -> Callable[..., Any]:
     """LAPACK's, without the checks of `scipy.linalg`, which take longer than a small matrix."""
     return scipy_linalg().lapack.get_lapack_funcs((name,), dtype=dtype)[0]
 
@@ -83,7 +83,7 @@ def solve_triangular(a: np.ndarray, b: np.ndarray, lower: bool, transposed: bool
     """For one matrix, by LAPACK; LinAlgError for a zero on the diagonal."""
     if not b.size:
         return b
-    solve = _routine("trtrs", np.result_type(a, b))
+    solve = routine("trtrs", np.result_type(a, b))
     if not a.flags.f_contiguous:  # which LAPACK would copy
         a, lower, transposed = a.T, not lower, not transposed
     found, place = solve(a, b, lower=lower, trans=int(transposed))
@@ -100,8 +100,36 @@ def _inverse_norm(eliminated: np.ndarray) -> np.ndarray:
 
 def inverse_norm_of(factors: np.ndarray) -> float:
     """By LAPACK; infinite where a pivot is 0."""
-    share = float(_routine("gecon", factors.dtype)(factors, 1.0)[0]) if np.diagonal(factors).all() else 0.0
+    share = float(routine("gecon", factors.dtype)(factors, 1.0)[0]) if np.diagonal(factors).all() else 0.0
     return 1.0 / share if share else math.inf
+
+
+def cofactors_of(a: np.ndarray) -> np.ndarray:
+    """Of one matrix; by singular values without an inverse."""
+    if not a.size:
+        return a
+    factors = _eliminate(a)
+    diagonal = factors.diagonal()
+    if diagonal.all():
+        pivots = np.where(factors[-1] == np.arange(len(a)), diagonal, -diagonal)
+        unit = np.eye(len(a), dtype=a.dtype)
+        return np.prod(pivots) * _solve_eliminated(factors, unit, True)
+    if not np.isfinite(a).all():
+        return np.full_like(a, np.nan)
+    left, values, right = np.linalg.svd(a)
+    others = np.repeat(values[None], len(a), 0)
+    np.fill_diagonal(others, 1)
+    turned = np.linalg.det(left) * np.linalg.det(right)
+    return turned * ((left.conj() * np.prod(others, -1)) @ right.conj())
+
+
+def _infer_cofactors(a: Spec, eliminated: Spec) -> Spec:
+    size = a.shape[-1]
+    return a.with_shape((*a.shape[:-2], 2 * size + 4, size))
+
+
+def _cofactors_and_room(a: np.ndarray) -> np.ndarray:
+    return np.concatenate([cofactors_of(a), np.zeros((a.shape[-1] + 4, a.shape[-1]), a.dtype)], -2)
 
 
 def _infer_inverse_norm(eliminated: Spec) -> Spec:
@@ -114,7 +142,7 @@ def _solve_eliminated(eliminated: np.ndarray, b: np.ndarray, transposed: bool) -
     if not eliminated.diagonal().all():
         raise np.linalg.LinAlgError("Singular matrix")
     places = eliminated[-1].real.astype(np.int32)
-    found, _ = _routine("getrs", b.dtype)(eliminated[:-1], places, b, trans=int(transposed))
+    found, _ = routine("getrs", b.dtype)(eliminated[:-1], places, b, trans=int(transposed))
     return np.ascontiguousarray(found)
 
 
@@ -153,6 +181,14 @@ eliminated_solution = declare(
     ),
     noun="solution",
     doc="the x with a x = b, or a' x = b if `transposed`, given what `eliminated` makes of a",
+)  # fmt: skip
+cofactor_matrix = declare(
+    "cofactor_matrix", "decomposition", "a eliminated", infer=_infer_cofactors,
+    evaluate=lambda a, eliminated: of_each_matrix(_cofactors_and_room, a),
+    call=WholeCall(("cofactors",)),
+    noun="cofactors",
+    doc="the derivative of the determinant by each element, given what `eliminated` makes of a as well, and "
+    "rows of room for it",
 )  # fmt: skip
 inverse_norm = declare(
     "inverse_norm", "matrix", "eliminated", infer=_infer_inverse_norm,

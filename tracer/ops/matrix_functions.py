@@ -14,7 +14,17 @@ import numpy as np
 from ..errors import ShapeError
 from ..operator import HOLOMORPHIC, OWN_RULES, Array, WholeCall, declare
 from ..spec import Spec
-from .decompositions import columns_of, in_planes, is_number, matrix, plane_of, require_matrix, rows_of, svd
+from .decompositions import (
+    columns_of,
+    finite,
+    in_planes,
+    is_number,
+    matrix,
+    plane_of,
+    require_matrix,
+    rows_of,
+    svd,
+)
 from .elementwise import absolute, exp, greater, is_complex, multiply, real, scaled, where, zeros_like
 from .lazy import scipy_linalg
 from .linalg import adjoint, in_lower_half, product, transposed
@@ -115,7 +125,7 @@ expm_frechet = declare(
 def _evaluate_pinv(a: np.ndarray, tolerance: Any, hermitian: bool) -> np.ndarray:
     if not a.size:
         return np.swapaxes(a, -1, -2).copy()
-    return np.linalg.pinv(_symmetric(a) if hermitian else a, rcond=tolerance)
+    return np.linalg.pinv(finite(_symmetric(a) if hermitian else a), rcond=tolerance)
 
 
 def _symmetric(a: np.ndarray) -> np.ndarray:
