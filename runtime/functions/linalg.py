@@ -18,7 +18,6 @@ from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import innermost, itself
 from ..tape.apply import apart_from, apply, unwrap
 from ..tape.direct import direct, unrecorded
-from ..values.modes import is_recording
 from ..values.tensor import Tensor
 from .common import (
     array_dtype,
@@ -77,7 +76,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 def solved_directly(A: Any = None, B: Any = None, *more: Any) -> Any:
     """The solution for one matrix by its short way; NotImplemented for what takes a closer look.
 
-    Where a gradient may follow, the matrix is factored once, for it as well.
+    The matrix is factored once, for its gradient as well.
     """
     if more or innermost() is not None:
         return NotImplemented
@@ -92,11 +91,8 @@ def solved_directly(A: Any = None, B: Any = None, *more: Any) -> Any:
     if len(sides) == 1:
         table = apply(reshape, B, shape=(*sides, 1)) if B is not b else b[:, None]
     try:
-        if is_recording() and any(isinstance(one, Tensor) and one._requires_grad for one in (A, B)):
-            factors = eliminated.evaluate(a)
-            found = apply(la.solve_factored, A, factors, table, transposed=False, grad_name=SOLVED)
-        else:
-            found = apply(la.solve, A, table)
+        factors = eliminated.evaluate(a)
+        found = apply(la.solve_factored, A, factors, table, transposed=False, grad_name=SOLVED)
     except LinearAlgebraError:
         return NotImplemented
     return found if len(sides) == 2 else apply(reshape, found, shape=sides)
@@ -180,7 +176,13 @@ def slogdet(input: Tensor) -> SignAndLog:
     return SignAndLog(apply(la.sign_of_det, a), apply(la.logabsdet, a))
 
 
-_slogdet_unrecorded = unrecorded(np.linalg.slogdet, SignAndLog)
+def _sign_and_log(a: np.ndarray) -> list[np.ndarray]:
+    """As where it is recorded."""
+    factors = eliminated.evaluate(a)
+    return [one.evaluate(a, factors) for one in (la.sign_of_det_factored, la.logabsdet_factored)]
+
+
+_slogdet_unrecorded = unrecorded(_sign_and_log, SignAndLog)
 
 
 def slogdet_directly(input: Any = None, *more: Any) -> Any:
