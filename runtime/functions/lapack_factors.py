@@ -1,23 +1,30 @@
 """Factors as LAPACK leaves them, of general matrices by reflections, of symmetric ones by L D L'.
 
-They have no derivatives, in PyTorch neither. SciPy calls LAPACK, so compiled functions run uncompiled.
+They have no derivatives, in PyTorch neither. SciPy calls LAPACK, compiled by a call of Python.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...tracer.errors import GradientError, LinearAlgebraError
-from ...tracer.ops.lazy import scipy_linalg
-from ..tape.apply import wrap
+from ...tracer.ops import lapack_factors as factors
+from ...tracer.ops.elementwise import zeros_like
+from ...tracer.trace import is_tracing
+from ..solvers.requirements import Failure, require
+from ..tape.apply import apply
 from ..values.modes import is_recording
 from ..values.tensor import Tensor
-from .common import fail, matrix_named_either_way, promoted
+from .common import array_dtype, as_dtype, fail, filled, matrix_named_either_way, promoted
+from .complex_numbers import real
 from .decompositions import matrices
+from .elimination import INT32
+from .joining import cat
 from .linalg import square
-from .selection import values_of
+from .movement import expand_to
+from .parts import part, selected
 
 __all__ = ["geqrf"]
 
@@ -44,15 +51,11 @@ class LdlEx(NamedTuple):
     info: Tensor
 
 
-def _values(x: Tensor, function: str, instead: str) -> np.ndarray:
-    """The numbers of what has no gradient."""
+def _undifferentiated(x: Tensor, function: str, instead: str) -> Tensor:
+    """What has no gradient."""
     if x.requires_grad and is_recording():
         fail(GradientError, f"{function}() has no derivative; {instead}, or detach() its argument.")
-    return values_of(x, function)
-
-
-def _routine(name: str, a: np.ndarray) -> Any:
-    return scipy_linalg().get_lapack_funcs(name, (a,))
+    return x._detached()
 
 
 def geqrf(input: Tensor) -> Geqrf:
@@ -65,11 +68,11 @@ def geqrf(input: Tensor) -> Geqrf:
         >>> geqrf(tensor([[1.0], [0.0]])).tau
         tensor([0.])
     """
-    a = _values(matrices(input, "geqrf"), "geqrf", "use linalg.qr")
-    factors, taus = np.array(a), np.zeros((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
-    for place in np.ndindex(a.shape[:-2]) if a.size else ():
-        factors[place], taus[place], *_ = _routine("geqrf", a)(a[place])
-    return Geqrf(wrap(factors), wrap(taus))
+    a = _undifferentiated(matrices(input, "geqrf"), "geqrf", "use linalg.qr")
+    rows, columns = a.shape[-2:]
+    found = apply(factors.reflections, a)
+    taus = selected(found, a.ndim - 2, rows)
+    return Geqrf(part(found, a.ndim - 2, 0, rows), part(taus, a.ndim - 2, 0, min(rows, columns)))
 
 
 @matrix_named_either_way
@@ -86,19 +89,19 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
         >>> ldl_factor_ex(tensor([[2.0, 0.0], [0.0, 4.0]])).info
         tensor(0, dtype=torch.int32)
     """
-    a = _values(square(A, "ldl_factor"), "linalg.ldl_factor", "use linalg.cholesky or linalg.lu")
-    both, pivots = np.tril(a), np.zeros(a.shape[:-1], np.int32)
-    info = np.zeros(a.shape[:-2], np.int32)
-    for place in np.ndindex(a.shape[:-2]) if a.size else ():
-        found, pivots[place], info[place] = _routine(_of_symmetric("trf", a, hermitian), a)(a[place], lower=1)
-        both[place] = np.tril(found)
-    if check_errors and info.any():
-        fail(LinearAlgebraError, f"linalg.ldl_factor: D is singular: its diagonal has 0 at {info.max()}.")
-    return LdlEx(wrap(both), wrap(pivots), wrap(info))
-
-
-def _of_symmetric(name: str, a: np.ndarray, hermitian: bool) -> str:
-    return f"{'he' if hermitian and a.dtype.kind == 'c' else 'sy'}{name}"
+    name, instead = "linalg.ldl_factor", "use linalg.cholesky or linalg.lu"
+    a = _undifferentiated(square(A, "ldl_factor"), name, instead)
+    size, rows = a.shape[-1], a.ndim - 2
+    found = apply(factors.symmetric_factors, a, hermitian=bool(hermitian))
+    both = part(found, rows, 0, size)
+    pivots = as_dtype(real(selected(found, rows, size)), INT32)
+    last = selected(found, rows, size + 1)
+    info = as_dtype(real(selected(last, rows, 0)), INT32) if size else filled(tuple(a.shape[:-2]), 0, INT32)
+    if check_errors and info.numel():
+        failure = Failure("linalg.ldl_factor: D is singular: its diagonal has 0 at {0}.", LinearAlgebraError)
+        nothing = require(apply(zeros_like, both), info.eq(0), failure, info.max())
+        both = both + nothing if is_tracing() else both
+    return LdlEx(both, pivots, info)
 
 
 @matrix_named_either_way
@@ -126,14 +129,9 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
     """
     name, instead = "linalg.ldl_solve", "use linalg.solve"
     both, sides = promoted(name, square(LD, "ldl_solve"), matrices(B, "ldl_solve"), broadcast=False)
-    a, b = _values(both, name, instead), _values(sides, name, instead)
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    a, exchanges, b = (
-        np.broadcast_to(one, (*batch, *one.shape[rank:]))
-        for one, rank in ((a, -2), (values_of(pivots, name), -1), (b, -2))
-    )
-    found = np.zeros(b.shape, b.dtype)
-    for place in np.ndindex(batch) if b.size else ():
-        solve = _routine(_of_symmetric("trs", a, hermitian), a)
-        found[place], _ = solve(a[place], exchanges[place], b[place], lower=1)
-    return wrap(found)
+    both, sides = (_undifferentiated(one, name, instead) for one in (both, sides))
+    batch = np.broadcast_shapes(tuple(both.shape[:-2]), tuple(sides.shape[:-2]))
+    exchanges = as_dtype(pivots, array_dtype(both)).unsqueeze(-2)
+    given = cat([both, expand_to(exchanges, (*both.shape[:-2], *exchanges.shape[-2:]))], -2)
+    given, sides = (expand_to(one, (*batch, *one.shape[-2:])) for one in (given, sides))
+    return apply(factors.symmetric_solution, given, sides, hermitian=bool(hermitian))

@@ -540,6 +540,36 @@ def test_factors_as_lapack_leaves_them(dtype: Any) -> None:
         pb.geqrf(pb.tensor(b, requires_grad=True))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 3), (2, 3, 4), (0, 3, 3), (3, 0)])
+def test_factors_as_lapack_leaves_them_compile(shape: tuple[int, ...], dtype: Any) -> None:
+    """As PyTorch's, by calls of Python, with the same reports and errors."""
+    torch = pytest.importorskip("torch")
+
+    def factors(lib: Any, a: Any) -> tuple[Any, ...]:
+        whole = a.mH @ a + lib.eye(a.shape[-1])
+        found = lib.linalg.ldl_factor_ex(whole, hermitian=True)
+        return (*lib.geqrf(a), *found, lib.linalg.ldl_solve(*found[:2], whole[..., :2], hermitian=True))
+
+    a = (matrices(*shape) + 1j * matrices(*shape, seed=1)).astype(dtype)
+    wanted = factors(torch, torch.tensor(a))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*runs uncompiled")
+        compiled = pb.compile(lambda a: factors(pb, a))(pb.tensor(a))
+    for one, other, another in zip(factors(pb, pb.tensor(a)), compiled, wanted, strict=True):
+        assert one.dtype == other.dtype and one.shape == other.shape
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(one, another, rtol=1e-9, atol=1e-9)
+
+
+def test_factors_as_lapack_leaves_them_refuse_compiled_too() -> None:
+    with pytest.raises(LinearAlgebraError, match="D is singular: its diagonal has 0 at 1"):
+        pb.compile(pb.linalg.ldl_factor)(pb.zeros(2, 2))
+    for function in (lambda a: pb.geqrf(a).a.sum(), lambda a: pb.linalg.ldl_factor(a).LD.sum()):
+        with pytest.raises(GradientError, match="has no derivative; use linalg"):
+            pb.compile(pb.grad(function))(np.eye(2))
+
+
 @pytest.mark.parametrize("shape", [(6, 4), (4, 6), (2, 5, 5)])
 def test_matrices_of_low_rank(shape: tuple[int, ...]) -> None:
     def of_rank_two(x: Any) -> Any:

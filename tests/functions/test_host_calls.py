@@ -137,8 +137,11 @@ OWN_TESTS = {
 }
 OF_COMPLEX = {"fft", "rfft", "irfft"}
 """What takes or gives complex numbers, whatever it is called with."""
-WITHOUT_A_RULE = {"least_squares", "whole_basis", "definite_minors"}
-"""Their tests: test_scipy_linalg.py, test_numpy_front.py, test_linalg.py."""
+WITHOUT_A_RULE = {
+    "least_squares", "whole_basis", "definite_minors", "reflections", "symmetric_factors",
+    "symmetric_solution",
+}  # fmt: skip
+"""Their tests: test_scipy_linalg.py, test_numpy_front.py, test_linalg.py, test_decompositions.py."""
 MOMENTS = {name for name in OPERATORS if "_moment" in name}
 """They are derivatives of functions of SciPy's."""
 
