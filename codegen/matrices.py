@@ -266,7 +266,10 @@ def cofactors(a: np.ndarray, eliminated: np.ndarray, out: np.ndarray) -> None:
     >>> cofactors(a, eliminated, found)
     """
     size = a.shape[0]
-    if is_regular(eliminated):
+    has_inverse = True
+    for i in range(size):
+        has_inverse = has_inverse and eliminated[i, i] != 0.0
+    if has_inverse:
         determinant = 1.0
         for i in range(size):
             pivot = eliminated[i, i]

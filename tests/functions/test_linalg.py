@@ -293,6 +293,10 @@ def test_the_gradient_of_a_determinant_needs_no_inverse(name: str) -> None:
         np.testing.assert_allclose(one(a), wanted, rtol=1e-11, atol=1e-12 * max(abs(wanted).max(), 1.0))
 
 
+def test_the_gradient_of_a_determinant_is_written_in_c() -> None:
+    assert "cofactors" in pb.compile(pb.grad(np.linalg.det)).c_source(np.eye(2))
+
+
 def test_the_gradient_of_a_complex_determinant_needs_no_inverse() -> None:
     a = WITHOUT_INVERSE["equal rows"] * (1.0 + 2.0j)
     given = pb.tensor(a, requires_grad=True)
