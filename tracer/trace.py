@@ -240,6 +240,10 @@ class Trace:
         """What was found out about the function while it was traced, for `explain()`."""
         self.dropped = ""
         """Why a transform must not use the graph: it drops a gradient as PyTorch does. Empty if it may."""
+        self.recorded_writes: set[int] = set()
+        """The ids of the version cells of memory that was written to while operations were recorded."""
+        self.rebound: set[int] = set()
+        """The ids of stand-ins that the function has given other memory."""
         self.bodies: list[int] = []
         """Of each body of a loop that is being traced, the serial number of its first node."""
         self._presets: dict[int, tuple[np.ndarray, Node]] = {}

@@ -181,6 +181,11 @@ def _zeros_like(node: Node) -> Node:
     return constant(0, node.spec)
 
 
+@rewrite("in_place_of")
+def _in_place_of(node: Node) -> Node:
+    return node.operands[1]
+
+
 @rewrite("convert")
 def _convert(node: Node) -> Node | None:
     (x,) = node.operands

@@ -520,7 +520,7 @@ Rule = Callable[..., Value]
 CALLED = ("eager", "decomposition", "composite", "reduction", "scan")
 """Families of what Python evaluates where there is no rule; of matrices LAPACK."""
 PARTWISE = frozenset((
-    "negative", "identity", "stop_gradient", "zeros_like", "sum", "mean", "cumsum", "stack",
+    "negative", "identity", "stop_gradient", "in_place_of", "zeros_like", "sum", "mean", "cumsum", "stack",
     "placed", "triangle", "lower_half", "diagonal_matrix", "diagonal_update",
 ))  # fmt: skip
 """Linear operators, besides those that move."""

@@ -55,10 +55,13 @@ def tidy_loops(graph: Graph) -> Graph:
     return prune_loops(rebuild(graph, change)) if has_loops(graph) else graph
 
 
+_CUTTING = (e.stop_gradient, e.in_place_of)
+
+
 def _simple(loop: LoopNode) -> LoopNode:
     loop = _with_numbers(loop)
     body = run_passes(loop.body, tidy_loops)
-    keeps_gradients = any(node.operator is e.stop_gradient for node in body.nodes)  # which simplify takes out
+    keeps_gradients = any(node.operator in _CUTTING for node in body.nodes)  # which simplify takes out
     return loop.with_body(body if keeps_gradients else run_passes(body, simplify))
 
 

@@ -357,8 +357,9 @@ def compile(
     dicts, namedtuples and dataclasses. Numbers are operands like arrays, unless structure needs one (an
     axis, a size); what is neither is static, and another value is traced anew. Arrays that the function
     reaches through closures, globals and attributes are read in every call. What the function writes into its
-    arguments (`x[1:-1] = ...`, `x += 1`, `np.add(a, b, out=x)`) the caller's arrays hold after the call, as
-    of a plain NumPy function; an argument that a gradient is asked for cannot be written.
+    arguments, or into arrays that it reaches (`x[1:-1] = ...`, `x += 1`, `np.add(a, b, out=x)`), these hold
+    after the call, as of a plain NumPy function; an argument that requires grad can be written under
+    `no_grad`, one that a transform takes the gradient of cannot.
 
     Where Python asks for a value (`if x.sum() > 0`, `while`, `assert`, `float(t)`, `t.item()`, `x[:int(n)]`),
     the answer is a guard, and each way through the function is a path with code of its own: traced when a

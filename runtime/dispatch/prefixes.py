@@ -163,7 +163,7 @@ class Prefixes:
 
     def _merge_anew(self, path: Path) -> _Merged | None:
         traced = path.traced
-        if traced.written or traced.drawn or traced.updates or traced.gradient is not None:
+        if any((traced.written, traced.overwritten, traced.drawn, traced.updates, traced.gradient)):
             return None
         if any(guard.counts is not None for guard in traced.guards.guards):  # which are of this path alone
             return None
@@ -327,6 +327,7 @@ class Prefixes:
                 sources=tuple(sources),
                 constants=tuple(array for array, _ in constants),
                 written=(),
+                overwritten=(),
                 drawn=(),
                 streams={},
                 guards=asked,

@@ -23,12 +23,12 @@ from ...tracer.trace import innermost
 from ..autograd.autograd import pull_back
 from ..tape.apply import parts_of, wrap
 from ..tape.engine import accumulate
-from ..tape.inplace import may_overlap, require_assignable
+from ..tape.inplace import keep_saved, may_overlap, require_assignable
 from ..tracing.signature import Conformed, conform
-from ..tracing.tracing import Traced
-from ..values.modes import is_recording
+from ..tracing.tracing import Overwritten, Traced, Written
 from ..values.nodes import FREED, GradNode, next_sequence, overwritten_message, tensor_at
-from ..values.tensor import Tensor, TorchTensor, make, mark_written
+from ..values.saved import saved_values
+from ..values.tensor import Tensor, TorchTensor, make, require_writable
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, plain
 from .table import STALE, Runner, Runs
 
@@ -201,7 +201,7 @@ class Variant(Runs):
             found = [values[index] for index in sources]
             for place in by_parts:
                 found[place] = parts_of(found[place])
-            return found if takes_tensors else [payload(one) for one in found]  # Tensors: when it is run
+            return found
 
         joined = _joined_with_given if traced.written else _joined
 
@@ -209,33 +209,35 @@ class Variant(Runs):
             values = () if reading is None else reading()
             if values is None or (updates is not None and not updates.holds(values)):
                 return STALE
-            extra = reached(values)
-            result = core(joined(leaves, [*extra, *constants, *(one for draw in drawn for one in draw())]))
+            given = reached(values)  # Tensors become arrays when it is run
+            extra = given if takes_tensors else [payload(one) for one in given]
+            more = [*extra, *constants, *(one for draw in drawn for one in draw())]
+            result = core(joined(leaves, given, more))
             if updates is not None:
                 updates.write(values)
             return result
 
         return run_with_sources
 
-    def _written_places(self) -> list[tuple[int, int]]:
-        """Of each argument that the function writes into: its position, and that of the output for it."""
+    def _written_places(self) -> list[tuple[Written, int]]:
+        """What the function writes into, and the position of the output for it."""
         first = len(self.traced.results.leaves)
-        return [(position, place) for place, position in enumerate(self.traced.written, first)]
+        return [(written, place) for place, written in enumerate(self.traced.written, first)]
 
     def _writing(self, core: Runner) -> Runner:
-        """A runner for a function that writes into arguments, which must be memory of their own."""
+        """A runner for a function that writes into what it is given, which must be memory of its own."""
         name, written, names = self.traced.name, self.traced.written, self.traced.argument_names
         labels = [f"its argument '{one}'" for one in names]
         labels += [self.traced.reading.sources[index].label for index in self.traced.sources]
 
         def run_writing(leaves: Sequence[Any]) -> Any:
             given = getattr(leaves, "given", leaves)[: len(labels)]
-            for position in written:
-                require_own_memory(given, position, name, labels)
+            for one in written:
+                require_own_memory(given, one, name, labels)
             result = core(leaves)
-            for position in written:
-                if given[position] is not leaves[position]:
-                    np.copyto(given[position], leaves[position])
+            for one in written:
+                if given[one.position] is not leaves[one.position]:
+                    np.copyto(given[one.position], leaves[one.position])
             return result
 
         return run_writing
@@ -272,8 +274,8 @@ class Variant(Runs):
 
         def run_whole(leaves: Sequence[Any]) -> tuple[ndarray, ...]:
             produced = checked([payload(leaf) for leaf in leaves] if takes_tensors else leaves)
-            for position, place in written:
-                write_back(leaves[position], produced[place])
+            for one, place in written:
+                write_back(leaves[one.position], produced[place], one)
             return produced[:count]
 
         has_more = len(self.traced.graph.outputs) > count
@@ -292,6 +294,8 @@ class Variant(Runs):
         new = node_class.__new__
         unwritten = [NEVER_WRITTEN[0]] * (len(self.traced.graph.outputs) - count)
         written = self._written_places()
+        overwritten = [one.position for one, _ in written]
+        errors = self.traced.overwritten
 
         def run_recorded(leaves: Sequence[Any]) -> list[Tensor]:
             arrays = []
@@ -304,11 +308,11 @@ class Variant(Runs):
                     value = leaf
                     saved.append(NEVER_WRITTEN)
                 arrays.append(value if type(value) is ndarray and value.flags.carray else conform(value))
-            for position, _ in written:  # backward wants what was there before
+            for position in overwritten:  # backward wants what was there before
                 arrays[position], saved[position] = arrays[position].copy(), NEVER_WRITTEN
             produced = forward(arrays)
-            for position, place in written:
-                write_back(leaves[position], produced[place])
+            for one, place in written:
+                write_back(leaves[one.position], produced[place], one)
             node = new(node_class)
             edges = node.edges = []
             for position in wrt:
@@ -319,6 +323,7 @@ class Variant(Runs):
             node.arrays = arrays
             node.saved = saved
             node.produced = produced
+            node.overwritten_values = errors if errors and saved_values() is None else ()
             tensors = [make(value, kind) for value, kind in zip(produced, kinds)]
             node.output_cells = [tensor._cell for tensor in tensors] + unwritten
             for position in recorded:
@@ -391,14 +396,14 @@ class Variant(Runs):
         return self.compile(gradient, name=f"gradient_of_{self.traced.graph.name}", options=self.options)
 
 
-def _joined(leaves: Sequence[Any], extra: list[Any]) -> list[Any]:
-    return [*leaves, *extra]
+def _joined(leaves: Sequence[Any], reached: Sequence[Any], more: list[Any]) -> list[Any]:
+    return [*leaves, *more]
 
 
-def _joined_with_given(leaves: Sequence[Any], extra: list[Any]) -> list[Any]:
-    """The same with what the caller has given, for a function that writes into it."""
-    found = Conformed([*leaves, *extra])
-    found.given = [*getattr(leaves, "given", leaves), *extra]
+def _joined_with_given(leaves: Sequence[Any], reached: Sequence[Any], more: list[Any]) -> list[Any]:
+    """The same with what the caller has given and the function reaches, for one that writes into it."""
+    found = Conformed([*leaves, *more])
+    found.given = [*getattr(leaves, "given", leaves), *reached]
     return found
 
 
@@ -449,7 +454,7 @@ def _one(dtype: np.dtype) -> ndarray:
 class CompiledNode(GradNode):
     """The tape's node of a compiled call: its backward is the generated one."""
 
-    __slots__ = ("arrays", "output_cells", "produced", "saved")
+    __slots__ = ("arrays", "output_cells", "overwritten_values", "produced", "saved")
     variant: Variant
     arrays: Sequence[ndarray] | None
     """The inputs of the forward function; None when released."""
@@ -458,10 +463,14 @@ class CompiledNode(GradNode):
     produced: Sequence[ndarray]
     """What the forward function gave: results, then residuals."""
     output_cells: Sequence[Any]
+    overwritten_values: Sequence[Overwritten]
+    """What the function itself has overwritten that its backward needs; of a transform these are kept."""
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         if self.arrays is None:
             raise GradientError(FREED)
+        if self.overwritten_values:
+            self._require_kept(cotangents, wanted)
         variant = self.variant
         given = [cotangents[position] for position in variant.pair.cotangent_outputs]
         if create_graph or not all(map(_is_concrete, given)):
@@ -544,6 +553,14 @@ class CompiledNode(GradNode):
         ]
         return list(self.variant.gradient_function(inputs, cotangents))
 
+    def _require_kept(self, cotangents: Sequence[Any], wanted: Sequence[bool]) -> None:
+        """GradientError if the gradients that are wanted need what the function has overwritten."""
+        given = {place for place, one in enumerate(cotangents) if one is not None}
+        asked = {place for place, one in enumerate(wanted or [True] * len(self.edges)) if one}
+        for one in self.overwritten_values:
+            if not given.isdisjoint(one.outputs) and not asked.isdisjoint(one.inputs):
+                raise GradientError(one.message)
+
     def _check_versions(self) -> None:
         """GradientError if an input has been written to since."""
         for array, (cell, version) in zip(self.arrays or (), self.saved):
@@ -555,17 +572,27 @@ class CompiledNode(GradNode):
         self.saved = self.produced = self.output_cells = ()
 
 
-def write_back(leaf: Any, value: ndarray) -> None:
-    """Put into an argument what the function has written into it."""
+def write_back(leaf: Any, value: ndarray, written: Written) -> None:
+    """Put into memory of the caller's what the function has written into it."""
     if isinstance(leaf, Tensor):
-        np.copyto(leaf._value, value)
-        mark_written(leaf)
+        keep_saved(leaf)
+        if written.is_rebound:
+            leaf._value = value
+        else:
+            np.copyto(leaf._value, value)
+        leaf._cell[0] += written.versions
+        leaf._cell[1] = written.place
     else:
         np.copyto(leaf, value)
 
 
-def require_own_memory(leaves: Sequence[Any], position: int, function: str, labels: Sequence[str]) -> None:
-    """MutationError if an argument cannot be written, or another array would change with it."""
+def require_own_memory(
+    leaves: Sequence[Any], written: Written, function: str, labels: Sequence[str]
+) -> None:
+    """MutationError if memory cannot be written, or another array would change with it."""
+    position = written.position
+    if written.is_rebound:
+        return
     arrays = [leaf._value if isinstance(leaf, Tensor) else leaf for leaf in leaves]
     array = arrays[position]
     if not array.flags.writeable:
@@ -573,8 +600,10 @@ def require_own_memory(leaves: Sequence[Any], position: int, function: str, labe
             f"{function} writes into {labels[position]}, which is a read-only array of shape "
             f"{array.shape}. Pass a copy of it."
         )
-    if isinstance(leaves[position], Tensor) and is_recording():
-        require_assignable(leaves[position])
+    if isinstance(leaves[position], Tensor):
+        require_writable(leaves[position])
+        if written.is_recorded:
+            require_assignable(leaves[position])
     for other, one in enumerate(arrays):
         if other != position and may_overlap(one, array):
             raise MutationError(

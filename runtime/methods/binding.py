@@ -91,7 +91,6 @@ def detach(self: Tensor) -> Tensor:
         shown = apply(stop_gradient, self)
         with no_grad():
             link_view(shown, stop_gradient, self, {})
-        shown._frozen = "a traced function writes into the detached part of a tensor; clone() it first"
         return shown
     shown = make(self._value)
     shown._cell = self._cell
@@ -109,7 +108,8 @@ def detach_(self: Tensor) -> Tensor:
 def _data(self: Tensor) -> Tensor:
     """The same values, in the same memory, apart from the tape: writes through it are not noticed."""
     shown = detach(self)
-    shown._cell = [0, None]
+    if type(shown._value) is np.ndarray:
+        shown._cell = [0, None]
     return shown
 
 
@@ -121,7 +121,11 @@ def _set_data(self: Tensor, value: Tensor) -> None:
             "data set to a tensor that requires gradients must be floating point or complex dtype; found "
             f"{value.dtype}. Convert it, e.g. with .float()."
         )
-    self._value = value._value
+    value.refresh()
+    if type(self._value) is not np.ndarray:
+        inplace.set_data_in_trace(self, value)
+    else:
+        self._value = value._value
 
 
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:

@@ -140,9 +140,13 @@ def record(
     node = plan.node_class(plan, attributes, edges)
     if type(tensor._value) is ndarray:
         save(node, tensor, operands, values)
-    else:  # graph nodes are never overwritten, and the graph keeps them anyway
+    else:  # the graph keeps values that are overwritten, but `backward()` has PyTorch's rules
         node.forward = node.result = tensor._value
         node.operands = values
+        node.versions = _versions(plan, tensor, operands)
+        noted = saved_values()
+        if noted is not None and node.versions:
+            noted.note(node)
     tensor._grad_fn = node
     tensor._requires_grad = True
     if observers:
@@ -175,6 +179,14 @@ def save(node: OperatorNode, tensor: Tensor, operands: Sequence[Any], values: li
         noted = saved_values()
         if noted is not None:
             noted.note(node)
+
+
+def _versions(plan: Plan, tensor: Tensor, operands: Sequence[Any]) -> list[tuple[int, list[Any], int]]:
+    """In a trace, of which memory of tensors the node's rules read values."""
+    read = [(position, operands[position]) for position in plan.saves]
+    if plan.saves_result:
+        read.append((-1, tensor))
+    return [(place, one._cell, one._cell[0]) for place, one in read if isinstance(one, TorchTensor)]
 
 
 def _extend_graph(

@@ -8,16 +8,16 @@ base and views keep exact gradients.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import DTypeError, GradientError, MutationError, ShapeError
-from ...tracer.graph import Node
+from ...tracer.graph import Node, make_node
 from ...tracer.operator import Operator
 from ...tracer.ops.diagonals import diagonal, diagonal_update
-from ...tracer.ops.elementwise import complex_of, convert, identity, imag, real
+from ...tracer.ops.elementwise import complex_of, convert, identity, imag, in_place_of, real, stop_gradient
 from ...tracer.ops.movement import (
     expand,
     flip,
@@ -36,7 +36,7 @@ from ..values.modes import enable_grad, is_recording, no_grad
 from ..values.nodes import GradNode, OperatorNode, hooks_of, next_sequence, scalar_type
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, View, make, mark_written, require_writable
-from .apply import apply, record
+from .apply import apply, cut_off, record
 from .local import into_graph, is_local
 
 ndarray = np.ndarray
@@ -73,9 +73,19 @@ def assign(target: Tensor, value: Tensor, began: int | None = None) -> Tensor:
             f"a traced function writes into a tensor from outside of it{at_caller()}. "
             f"Return the new value instead."
         )
+    else:
+        note_traced_write(target)
+        _keep_former_nodes(value._grad_fn, target._cell, began)
+        keep_saved(target)
     mark_written(target)
     _take_over(target, value, recorded)
     return target
+
+
+def note_traced_write(target: Tensor) -> None:
+    """Note what a traced function writes while operations are recorded, which some memory must not be."""
+    if is_recording() and not (target._view is not None and target._view.is_detached):
+        current_trace().recorded_writes.add(id(target._cell))
 
 
 def rebase(target: Tensor, value: Tensor) -> None:
@@ -95,21 +105,33 @@ def _keep_former(last: GradNode | None, memory: np.ndarray, began: int | None) -
 
     They are the last one, and those made since sequence number `began`.
     """
-    pending, seen = [last], set()
-    while pending:
-        node = pending.pop()
-        if not isinstance(node, OperatorNode) or id(node) in seen:
-            continue
-        seen.add(id(node))
+    for node in _nodes_of_operation(last, began):
         for number, (position, _, _) in enumerate(node.versions):
             if position >= 0 and node.operands is not None:
                 saved = node.operands[position]
                 if saved is memory or (type(saved) is ndarray and np.may_share_memory(saved, memory)):
                     node.operands[position] = saved.copy()
                     node.versions[number] = (position, [0, None], 0)
+
+
+def _nodes_of_operation(last: GradNode | None, began: int | None) -> Iterator[OperatorNode]:
+    """The node that has made a value, and those behind it that are newer than `began`."""
+    pending, seen = [last], set()
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, OperatorNode) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
         if began is not None:
             targets = [edge[0] for edge in node.edges if edge is not None]
             pending.extend(one for one in targets if isinstance(one, OperatorNode) and one.sequence > began)
+
+
+def _keep_former_nodes(last: GradNode | None, cell: list[Any], began: int | None) -> None:
+    """The same in a trace, where nodes of the graph stay what they are: the operation overwrites nothing."""
+    for node in _nodes_of_operation(last, began):
+        node.versions = [one for one in node.versions if one[1] is not cell]
 
 
 def may_overlap(a: np.ndarray, b: np.ndarray) -> bool:
@@ -142,12 +164,14 @@ def require_assignable(target: Tensor) -> None:
             f"{at_caller()}. {HOW_TO_WRITE}"
         )
     view = target._view
-    if view is not None and view.base._requires_grad and view.base._grad_fn is None:
+    if view is None or not view.base._requires_grad or view.is_detached:
+        return
+    if view.base._grad_fn is None:
         raise GradientError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation"
             f"{at_caller()}. {HOW_TO_WRITE}"
         )
-    if view is not None and view.of_several and view.base._requires_grad:
+    if view.of_several:
         raise GradientError(
             f"a result of {view.of_several}() is a view and is being modified inplace. This view is the "
             "output of a function that returns multiple views. Such functions do not allow the output views "
@@ -158,6 +182,13 @@ def require_assignable(target: Tensor) -> None:
 def _require_tracked(view: View | None, value: Tensor) -> None:
     """GradientError where the write through a view would pass the gradient by."""
     if view is None or view.tracks or not is_recording():
+        return
+    if view.is_detached:
+        if value._requires_grad:
+            raise MutationError(
+                f"a traced function writes a value with a gradient into a detached tensor{at_caller()}. "
+                "Detach the value as well, or write into a clone() of the tensor."
+            )
         return
     if view.base._requires_grad or value._requires_grad:
         raise GradientError(
@@ -205,8 +236,8 @@ def _is_traced(tensor: Tensor) -> bool:
 def _take_place(target: Tensor, value: Tensor, recorded: bool) -> None:
     """Put a tensor where the new value is on the tape (and, in a trace, in the graph)."""
     if type(target._value) is Node:
-        found = value._value if type(value._value) is Node else current_trace().capture(value._value)
-        target._value = in_order_of(found, target._value)
+        found = in_order_of(_node(value), target._value)
+        target._value = found if recorded else _unrecorded(found, target)
     if recorded:
         _hand_over_retained(target, value)
         target._grad_fn = value._grad_fn
@@ -214,6 +245,36 @@ def _take_place(target: Tensor, value: Tensor, recorded: bool) -> None:
         target._requires_grad = value._requires_grad
         if value._requires_grad and value._grad_fn is None:
             target._grad_fn = apply(identity, value, grad_name="CopyBackwards")._grad_fn
+
+
+def _unrecorded(value: Node, target: Tensor) -> Node:
+    """In a trace a value written where nothing is recorded: the tensor stays where it is on the tape."""
+    differentiable = current_trace().differentiable and value.spec.is_continuous
+    if differentiable and target._requires_grad:
+        return make_node(in_place_of, (target._value, value), {})
+    return cut_off(value)
+
+
+def set_data_in_trace(target: Tensor, value: Tensor) -> None:
+    """`target.data = value` of a traced tensor.
+
+    Raises:
+        MutationError: it is a view, or gets another shape or dtype.
+    """
+    former = target._value
+    if target._view is not None or (value._value.shape, value._value.dtype) != (former.shape, former.dtype):
+        raise MutationError(
+            f"a traced function sets the .data of a view, or to another shape or dtype{at_caller()}. "
+            "Write the values into it under no_grad(), or return a new tensor."
+        )
+    trace = current_trace()
+    with no_grad():
+        target._value = _unrecorded(_node(value), target)
+    trace.rebound.add(id(target))
+
+
+def _node(value: Tensor) -> Node:
+    return value._value if type(value._value) is Node else current_trace().capture(value._value)
 
 
 def _hand_over_retained(target: Tensor, value: Tensor) -> None:
@@ -231,6 +292,9 @@ def _carry_back(target: Tensor, view: View, value: Tensor, recorded: bool) -> No
     if type(base._value) is not Node and not (recorded and view.tracks):
         view.seen = target._cell[0]
         return
+    if view.is_detached and is_recording():
+        with no_grad():
+            return _carry_back(target, view, value, recorded=False)
     whole = make(base._value)  # the base as it was: its memory holds the new values, none of which are read
     whole._grad_fn, whole._output_nr, whole._requires_grad = (
         base._grad_fn,
@@ -253,6 +317,8 @@ def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tenso
         return apply(permute, value, dims=inverse_permutation(attributes["dims"]), grad_name="CopySlices")
     if operator is diagonal:
         return apply(diagonal_update, base, value)
+    if operator is stop_gradient:
+        return value
     if operator is flip:
         return apply(flip, value, grad_name="CopySlices", **attributes)
     if operator is real:

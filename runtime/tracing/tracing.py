@@ -28,10 +28,11 @@ from ..captures.objects import is_opaque
 from ..captures.places import NOTHING, Changed, Reading, Source
 from ..captures.randomness import Streams, refuse_moved
 from ..captures.state import Updates
+from ..tape.apply import cut_off
 from ..values.differentiated import differentiating, is_differentiated
 from ..values.flatten import Results, is_container, structured_parts, with_classes
-from ..values.modes import is_recording
-from ..values.nodes import have_own_backward, next_sequence, targets_behind
+from ..values.modes import is_recording, no_grad
+from ..values.nodes import GradNode, have_own_backward, next_sequence, targets_behind
 from ..values.plain_arrays import require_plain_array
 from ..values.refusals import explaining_errors
 from ..values.tensor import Tensor, make
@@ -56,12 +57,39 @@ class TapeGradient:
     connected: tuple[bool, ...]
 
 
+@dataclass(frozen=True)
+class Written:
+    """What a traced function writes into memory that is the caller's, or that it reaches."""
+
+    position: int
+    """Of the memory among the graph's inputs."""
+    versions: int
+    """How often it is written to ..."""
+    place: tuple[str, int] | None
+    """... and where last."""
+    is_recorded: bool
+    """Whether operations were recorded meanwhile."""
+    is_rebound: bool
+    """Whether it gets other memory in place of other values."""
+
+
+@dataclass(frozen=True)
+class Overwritten:
+    """A node of the tape that has saved what the function overwrites later: its backward is an error."""
+
+    message: str
+    outputs: frozenset[int]
+    """The results that are made of what the node gives."""
+    inputs: frozenset[int]
+    """The inputs whose gradients come from it, counted among those of which one is asked."""
+
+
 @dataclass(frozen=True, eq=False)
 class Traced:
     """A function as a graph, whose inputs are the array arguments, then `sources`, `constants`, `drawn`.
 
-    Its outputs are the leaves of the results, then what the function wrote into the arguments at the
-    positions `written`, then what `guards` are compared with, then the count of draws, if code draws.
+    Its outputs are the leaves of the results, then what the function has `written`, then what `guards` are
+    compared with, then the count of draws, if code draws.
     """
 
     name: str
@@ -72,7 +100,8 @@ class Traced:
     sources: tuple[int, ...]
     """Which of the arrays that `reading.read()` gives the graph takes."""
     constants: tuple[np.ndarray, ...]
-    written: tuple[int, ...]
+    written: tuple[Written, ...]
+    overwritten: tuple[Overwritten, ...]
     drawn: tuple[Draw, ...]
     streams: Mapping[Stream, Any]
     """Where `drawn` comes from, with the state before the trace."""
@@ -132,7 +161,8 @@ class Traced:
     def _form(self) -> tuple[Any, ...]:
         """What traces that are alike share besides the graph."""
         results = self.results.expression, repr(self.results.held)
-        return self.sources, self.written, self.needs_grad, self.kinds, self.identities, results
+        written = [one.position for one in self.written]
+        return self.sources, written, self.needs_grad, self.kinds, self.identities, results
 
     def put_back(self) -> None:
         """Let the streams that were drawn from stand where they stood before the trace."""
@@ -328,8 +358,10 @@ class _Run:
         results = Results(value, self.name)
         with tracing(self.trace):
             outputs = [self._output(leaf) for leaf in results.leaves]
-            written = self._written(len(arguments))
-            outputs += [self._output(self.stand_ins[position][0]) for position in written]
+            written = self._written()
+            with no_grad():  # no gradient comes from the caller's memory
+                outputs += [cut_off(_given_to_programs(self._output(tensor))) for tensor, _ in written]
+            overwritten = self._overwritten(results.leaves)
             pulled = self._pull_on_tape(results.leaves)
             count = len(outputs)
             outputs += [one for one in self.trace.counts if one is not None]
@@ -337,6 +369,7 @@ class _Run:
             guards = Guards(asked)
         outputs[count:count] = guards.outputs
         used = set(Graph(self.name, (), (*outputs, *pulled.gradients.values())).nodes)
+        used |= {node for _, node in written}
         sources = [
             index for index, source in enumerate(self.reading.sources) if self.source_nodes[source] in used
         ]
@@ -369,7 +402,8 @@ class _Run:
             argument_names=tuple(one.name for one in self.leaves if one.is_array),
             sources=tuple(sources),
             constants=tuple(conform(array) for array, _ in constants),
-            written=written,
+            written=tuple(self._how_written(tensor, graph.inputs.index(node)) for tensor, node in written),
+            overwritten=tuple(one.among(graph.inputs, needs_grad) for one in overwritten),
             drawn=tuple(draw for draw, _ in drawn),
             streams=self.trace.streams,
             guards=guards,
@@ -491,12 +525,6 @@ class _Run:
                 self.trace.numbers[node] = label
         tensor = make(_whole(leaf, node) if is_source else node, kind)
         tensor._requires_grad = self._needs_grad(leaf)
-        if is_source:
-            tensor._frozen = (
-                f"{self.name} writes into {description}, which it reaches from outside. A compiled function "
-                "may write into its arguments alone: pass the array as one, or write into a "
-                f"{tensor._copying}() of it"
-            )
         self.stand_ins.append((tensor, node, description))
         if tensor._requires_grad and is_differentiated(leaf):
             self.differentiated.append(tensor)
@@ -539,20 +567,50 @@ class _Run:
         substitution.check()
         return result
 
-    def _written(self, arguments: int) -> tuple[int, ...]:
-        """The positions of the arguments that the function has written into."""
+    def _written(self) -> list[tuple[Tensor, Node]]:
+        """What stands for memory that the function has written into, and the input nodes of that."""
         found = []
-        for position, (tensor, node, description) in enumerate(self.stand_ins[:arguments]):
+        for tensor, node, description in self.stand_ins:
             tensor.refresh()
             if tensor._value is node:
                 continue
-            if tensor._requires_grad:
+            if tensor._requires_grad and tensor._grad_fn is not None:
                 raise MutationError(
                     f"{self.name} writes a value with a gradient into {description}. A gradient cannot flow "
                     "into the caller's memory: return the value, or write tensor.detach()."
                 )
-            found.append(position)
-        return tuple(found)
+            found.append((tensor, node))
+        return found
+
+    def _how_written(self, tensor: Tensor, position: int) -> Written:
+        version, place = tensor._cell
+        trace = self.trace
+        is_recorded, is_rebound = id(tensor._cell) in trace.recorded_writes, id(tensor) in trace.rebound
+        return Written(position, version, place, is_recorded, is_rebound)
+
+    def _overwritten(self, leaves: Sequence[Any]) -> list[_Overwritten]:
+        """The nodes behind the results that have saved what was written to since."""
+        if not self.records:
+            return []
+        nodes = {
+            position: leaf.grad_fn
+            for position, leaf in enumerate(leaves)
+            if _requires_grad(leaf) and leaf.grad_fn is not None
+        }
+        found: dict[GradNode, list[int]] = {}
+        for position, node in nodes.items():
+            for one in targets_behind([node]).nodes:
+                if one.overwritten():
+                    found.setdefault(one, []).append(position)
+        stand_ins = {id(tensor): node for tensor, node, _ in self.stand_ins}
+        return [
+            _Overwritten(
+                node.overwritten(),
+                frozenset(positions),
+                [stand_ins[id(leaf)] for leaf in targets_behind([node]).leaves if id(leaf) in stand_ins],
+            )
+            for node, positions in found.items()
+        ]
 
     def _check_arguments(self, before: dict[Any, Any], after: dict[Any, Any]) -> None:
         for tensor, _, description in self.stand_ins:
@@ -587,9 +645,28 @@ class _Run:
         return identity(value) if value.is_input else value
 
 
+def _given_to_programs(node: Node) -> Node:
+    """A value of what the function reaches, as programs take it: complex numbers as pairs of real ones."""
+    return pairs_of(node) if node.dtype.kind == "c" else node
+
+
 def _whole(value: Any, node: Node) -> Node:
     """The node of a value, given its input: complex numbers are given as pairs of real ones."""
     return of_pairs(node) if spec_of_leaf(value).dtype.kind == "c" else node
+
+
+@dataclass(frozen=True, eq=False)
+class _Overwritten:
+    """As `Overwritten`, with the nodes of the inputs."""
+
+    message: str
+    outputs: frozenset[int]
+    inputs: Sequence[Node]
+
+    def among(self, inputs: Sequence[Node], needs_grad: Sequence[bool]) -> Overwritten:
+        wanted = [node for node, needed in zip(inputs, needs_grad) if needed]
+        edges = frozenset(wanted.index(one) for one in self.inputs if one in wanted)
+        return Overwritten(self.message, self.outputs, edges)
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,6 +94,10 @@ class GradNode:
         """Whether what was saved is gone, and the backward needs it."""
         return False
 
+    def overwritten(self) -> str:
+        """What to say where a value that the backward needs was written to since; empty where none was."""
+        return ""
+
     def value_of(self, number: int) -> Node | None:
         """In a trace the graph node of an output, if the node knows it."""
         return None
@@ -317,7 +321,7 @@ def tensor_at(value: Any, edge: Edge | None, cell: Cell) -> Tensor:
     return tensor
 
 
-def overwritten_message(value: np.ndarray, edge: Edge | None, cell: Cell, version: int) -> str:
+def overwritten_message(value: Any, edge: Edge | None, cell: Cell, version: int) -> str:
     """PyTorch's message, and the line that overwrote the value."""
     maker = ""
     if edge is not None:
@@ -439,12 +443,16 @@ class SavingNode(GradNode):
         """GradientError where what the rules need is gone, or was written to since."""
         if self.freed:
             raise GradientError(FREED)
+        if message := self.overwritten():
+            raise GradientError(message)
+
+    def overwritten(self) -> str:
         for position, cell, version in self.versions:
             if cell[0] != version:
                 value = self.result if position < 0 else (self.operands or ())[position]
-                if type(value) is np.ndarray:  # graph nodes are never overwritten
-                    edge = (self, 0) if position < 0 else self.edges[position]
-                    raise GradientError(overwritten_message(value, edge, cell, version))
+                edge = (self, 0) if position < 0 else self.edges[position]
+                return overwritten_message(value, edge, cell, version)
+        return ""
 
 
 class OperatorNode(SavingNode):

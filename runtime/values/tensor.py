@@ -19,6 +19,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError, DTypeError, GradientError, MutationError, ShapeError
 from ...tracer.lost_numbers import note_size_asked
 from ...tracer.operator import Operator
+from ...tracer.ops.elementwise import stop_gradient
 from ...tracer.origin import at_caller, file_name, user_frame
 from ...tracer.spec import CONTINUOUS, normalised_dim
 from ...tracer.trace import innermost
@@ -117,6 +118,11 @@ class View:
         self.tracks = tracks  # made while operations were recorded
         self.of_several = ""
         """The function, if it is one of several views that PyTorch's function gives at once."""
+
+    @property
+    def is_detached(self) -> bool:
+        """Whether it shows, in a trace, a tensor that was detached: writes change the values alone."""
+        return any(operator is stop_gradient for operator, _ in self.steps)
 
     def copy(self) -> View:
         """The same for another tensor, which looks for itself."""

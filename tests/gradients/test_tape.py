@@ -262,8 +262,8 @@ def test_arguments_and_tensors_outside_may_not_be_written_to() -> None:
                 write()
         with pytest.raises(MutationError, match="writes into a tensor from outside"):
             outside.add_(1)
-        with pytest.raises(MutationError, match="clone"):
-            (argument * 2).detach().add_(1)
+        with pytest.raises(MutationError, match="f writes into its argument 'x'"):
+            argument.detach().add_(1)
         with pytest.raises(MutationError, match="would write the .grad of a tensor outside"):
             (outside.requires_grad_() * traced("y", 3).float()).sum().backward()
 

@@ -45,6 +45,7 @@ NOT_IN_THE_TABLE = {
     "pinv": DECOMPOSED,
     "gemm": "made by code generation alone: tests/graphs/test_contractions.py",
     "parameter": "an input has a value only in a call",
+    "in_place_of": "its rule is no derivative: tests/tracing/test_training_steps.py",
     **dict.fromkeys(
         ("jacobian", "gradient", "tangent"),
         "taken of a graph, when its trace ends: tests/gradients/test_derivatives_in_traces.py",

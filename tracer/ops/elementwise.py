@@ -535,6 +535,15 @@ zeros_like = elementwise(
 stop_gradient = elementwise(
     "stop_gradient", numpy=np.copy, scalar="{x}", of_complex=HOLOMORPHIC, doc="x, with no gradient through it"
 )
+in_place_of = elementwise(
+    "in_place_of",
+    "former x",
+    numpy=lambda former, x: np.copy(x),
+    scalar="{x}",
+    vjp={"former": lambda g: g},
+    of_complex=HOLOMORPHIC,
+    doc="x, with the gradient of what it has overwritten where nothing was recorded",
+)
 
 
 def _squared_distance(a: Array, b: Array) -> Array:

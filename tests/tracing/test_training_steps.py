@@ -1,0 +1,533 @@
+"""What programs write where nothing is recorded: PyTorch's, with the import changed, plain and compiled."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.errors import GradientError, MutationError
+
+Compile = Callable[[Any], Any]
+PROGRAMS: dict[str, Callable[[Any, Compile], Any]] = {}
+
+
+def program(function: Callable[[Any, Compile], Any]) -> Callable[[Any, Compile], Any]:
+    """A program of a library with PyTorch's names, and of what is done to its functions."""
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def data(m: Any) -> Any:
+    rng = np.random.default_rng(0)
+    x, y, w = rng.standard_normal((8, 3)), rng.standard_normal(8), rng.standard_normal(3)
+    return m.tensor(x), m.tensor(y), m.tensor(w, requires_grad=True)
+
+
+def shown(*tensors: Any) -> list[Any]:
+    return [(one.tolist(), one.requires_grad, one.is_leaf, one._version) for one in tensors]
+
+
+# --- training steps ---------------------------------------------------------------------------------------
+
+
+@program
+def gradient_descent(m: Any, compiled: Compile) -> Any:
+    x, y, w = data(m)
+    b = m.tensor(0.5, dtype=m.float64, requires_grad=True)
+
+    @compiled
+    def step(w: Any, b: Any, x: Any, y: Any) -> Any:
+        loss = ((x @ w + b - y) ** 2).mean()
+        slopes = m.autograd.grad(loss, [w, b])
+        with m.no_grad():
+            w -= 0.1 * slopes[0]
+            b.sub_(slopes[1], alpha=0.1)
+        return loss
+
+    return [step(w, b, x, y).item() for _ in range(5)], shown(w, b)
+
+
+@program
+def gradient_descent_on_what_is_reached(m: Any, compiled: Compile) -> Any:
+    x, y, w = data(m)
+    held = {"weights": [w]}
+
+    @compiled
+    def step(x: Any, y: Any) -> Any:
+        loss = ((x @ held["weights"][0] - y) ** 2).mean()
+        (slope,) = m.autograd.grad(loss, held["weights"])
+        with m.no_grad():
+            for one in held["weights"]:
+                one[:2].sub_(0.1 * slope[:2])
+                one[2:].sub_(0.2 * slope[2:])
+        return loss.detach()
+
+    return [step(x, y).item() for _ in range(5)], shown(w)
+
+
+@program
+def momentum(m: Any, compiled: Compile) -> Any:
+    x, y, w = data(m)
+    velocity = m.zeros(3, dtype=m.float64)
+
+    @compiled
+    def step(w: Any, velocity: Any, x: Any, y: Any) -> Any:
+        loss = ((x @ w - y) ** 2).mean()
+        (slope,) = m.autograd.grad(loss, [w])
+        with m.no_grad():
+            velocity.mul_(0.9).add_(slope)
+            w.add_(velocity, alpha=-0.1)
+        return loss.detach()
+
+    return [step(w, velocity, x, y).item() for _ in range(5)], shown(w, velocity)
+
+
+class Adam:
+    def __init__(self, m: Any, parameters: list[Any]) -> None:
+        self.m = m
+        self.parameters = parameters
+        self.means = [m.zeros_like(one) for one in parameters]
+        self.squares = [m.zeros_like(one) for one in parameters]
+        self.steps = m.zeros((), dtype=m.float64)
+
+    def step(self, slopes: Any) -> None:
+        with self.m.no_grad():
+            self.steps += 1
+            for one, slope, mean, square in zip(self.parameters, slopes, self.means, self.squares):
+                mean.mul_(0.9).add_(slope, alpha=0.1)
+                square.mul_(0.99).addcmul_(slope, slope, value=0.01)
+                spread = (square / (1 - 0.99**self.steps)).sqrt() + 1e-8
+                one.sub_(0.1 * mean / (1 - 0.9**self.steps) / spread)
+
+
+@program
+def adam(m: Any, compiled: Compile) -> Any:
+    x, y, w = data(m)
+    optimizer = Adam(m, [w])
+
+    @compiled
+    def step(x: Any, y: Any) -> Any:
+        loss = ((x @ w - y) ** 2).mean()
+        optimizer.step(m.autograd.grad(loss, [w]))
+        return loss.detach()
+
+    losses = [step(x, y).item() for _ in range(5)]
+    return losses, shown(w, optimizer.steps, *optimizer.means, *optimizer.squares)
+
+
+@program
+def steps_in_a_loop(m: Any, compiled: Compile) -> Any:
+    x, y, w = data(m)
+
+    @compiled
+    def train(w: Any, x: Any, y: Any) -> Any:
+        for _ in range(5):
+            loss = ((x @ w - y) ** 2).mean()
+            (slope,) = m.autograd.grad(loss, [w])
+            with m.no_grad():
+                w -= 0.1 * slope
+        return loss.detach()
+
+    return train(w, x, y).item(), train(w, x, y).item(), shown(w)
+
+
+@program
+def a_step_through_data(m: Any, compiled: Compile) -> Any:
+    x, y, w = data(m)
+
+    @compiled
+    def step(w: Any, x: Any, y: Any) -> Any:
+        loss = ((x @ w - y) ** 2).mean()
+        (slope,) = m.autograd.grad(loss, [w])
+        w.data = w.data - 0.1 * slope
+        return loss.detach(), w.detach() * 1
+
+    found = [step(w, x, y)[1].tolist() for _ in range(3)]
+    return found, w.tolist(), w.requires_grad
+
+
+@program
+def a_function_under_no_grad(m: Any, compiled: Compile) -> Any:
+    w = m.tensor([1.0, 2.0], requires_grad=True)
+
+    @compiled
+    @m.no_grad()
+    def step(w: Any, slope: Any) -> None:
+        w -= slope
+
+    @compiled
+    def plain_step(w: Any, slope: Any) -> None:
+        w -= slope
+
+    step(w, m.ones(2))
+    with m.no_grad():
+        plain_step(w, m.ones(2))
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        plain_step(w, m.ones(2))
+    return shown(w)
+
+
+# --- gradients of what is computed before and after ------------------------------------------------------
+
+
+@program
+def a_leaf_stays_one_leaf(m: Any, compiled: Compile) -> Any:
+    x, y, w = data(m)
+
+    @compiled
+    def losses(w: Any, x: Any, y: Any) -> Any:
+        before = (x @ w).sum()
+        with m.no_grad():
+            w -= 0.1
+        return before + ((x @ w - y) ** 2).mean()
+
+    found = []
+    for _ in range(2):
+        loss = losses(w, x, y)
+        loss.backward()
+        found += [loss.item(), *w.grad.tolist()]
+    return found, shown(w)
+
+
+@program
+def second_derivatives(m: Any, compiled: Compile) -> Any:
+    w = m.tensor([1.0, 2.0], requires_grad=True, dtype=m.float64)
+
+    @compiled
+    def cubes(w: Any) -> Any:
+        before = (w * 2).sum()
+        with m.no_grad():
+            w.mul_(2.0)
+        return before + (w**3).sum()
+
+    (slope,) = m.autograd.grad(cubes(w), [w], create_graph=True)
+    return slope.tolist(), m.autograd.grad(slope.sum(), [w])[0].tolist(), shown(w)
+
+
+@program
+def a_computed_value_keeps_its_history(m: Any, compiled: Compile) -> Any:
+    x = m.tensor([1.0, 2.0], requires_grad=True)
+
+    @compiled
+    def function(x: Any) -> Any:
+        y = x * 3
+        with m.no_grad():
+            y.mul_(5)
+            y[0] = 7.0
+        return (y * m.tensor([1.0, 10.0])).sum()
+
+    result = function(x)
+    result.backward()
+    return result.item(), x.grad.tolist()
+
+
+@program
+def views_of_what_is_written(m: Any, compiled: Compile) -> Any:
+    x = m.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    z = m.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+
+    @compiled
+    def function(x: Any, z: Any) -> Any:
+        shown = x[1:]
+        y = z * 3
+        column = y.T[0]
+        with m.no_grad():
+            x[:2] = x[1:] * 2
+            shown += 1
+            column.zero_()
+        return (x * m.tensor([1.0, 10.0, 100.0])).sum() + shown.sum() + (y * y.detach()).sum()
+
+    result = function(x, z)
+    result.backward()
+    return result.item(), x.grad.tolist(), z.grad.tolist(), shown(x)
+
+
+@program
+def what_is_copied_has_no_gradient(m: Any, compiled: Compile) -> Any:
+    x = m.tensor([1.0, 2.0], requires_grad=True)
+
+    @compiled
+    def function(x: Any) -> Any:
+        y = m.zeros(2)
+        with m.no_grad():
+            y.copy_(x)
+        return (y * x).sum()
+
+    function(x).backward()
+    return x.grad.tolist()
+
+
+@program
+def detached_tensors_are_written(m: Any, compiled: Compile) -> Any:
+    x = m.tensor([1.0, 2.0], requires_grad=True)
+
+    @compiled
+    def function(x: Any) -> Any:
+        x.detach().mul_(3.0)
+        y = x * 3
+        y.detach()[0] = 100.0
+        y.data[1:] *= 2
+        return (y * m.tensor([1.0, 2.0])).sum(), y.detach()
+
+    result, y = function(x)
+    result.backward()
+    return result.item(), y.tolist(), x.grad.tolist(), shown(x)
+
+
+@program
+def what_backward_needs_is_overwritten(m: Any, compiled: Compile) -> Any:
+    w = m.tensor([1.0, 2.0], requires_grad=True, dtype=m.float64)
+    b = m.tensor(3.0, requires_grad=True, dtype=m.float64)
+
+    @compiled
+    def function(w: Any, b: Any) -> Any:
+        first, second = (w * w).sum() + b * b, w.sum()
+        with m.no_grad():
+            w.mul_(2.0)
+        return first, second
+
+    first, second = function(w, b)
+    found = [m.autograd.grad(first, [b], retain_graph=True), m.autograd.grad(second, [w], retain_graph=True)]
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        m.autograd.grad(first, [w])
+    return [one.tolist() for (one,) in found]
+
+
+@program
+def what_a_gradient_inside_needs_is_overwritten(m: Any, compiled: Compile) -> Any:
+    w = m.tensor([1.0, 2.0], requires_grad=True, dtype=m.float64)
+
+    @compiled
+    def function(w: Any) -> Any:
+        loss = (w * w).sum()
+        with m.no_grad():
+            w.mul_(2.0)
+        return m.autograd.grad(loss, [w])
+
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        function(w)
+
+
+@program
+def a_result_is_overwritten(m: Any, compiled: Compile) -> Any:
+    w = m.tensor([1.0, 2.0], requires_grad=True, dtype=m.float64)
+
+    @compiled
+    def function(w: Any) -> Any:
+        y = w.exp()
+        y[0] = 1.0
+        return y.sum()
+
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        function(w).backward()
+
+
+@program
+def modes_in_modes(m: Any, compiled: Compile) -> Any:
+    w = m.tensor([1.0, 2.0], requires_grad=True, dtype=m.float64)
+
+    @compiled
+    def function(w: Any) -> Any:
+        m.set_grad_enabled(False)
+        w *= 2
+        m.set_grad_enabled(True)
+        with m.no_grad():
+            with m.enable_grad():
+                result = (w * w).sum()
+            w.fill_(w.sum())
+        return result * 1
+
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        function(w).backward()
+    return shown(w)
+
+
+@program
+def complex_tensors(m: Any, compiled: Compile) -> Any:
+    w = m.zeros(2, dtype=m.complex128, requires_grad=True)
+
+    @compiled
+    def function(x: Any, z: Any) -> Any:
+        with m.no_grad():
+            w.add_(1j * z)
+            w[1] = 2.0
+            z *= 2
+        return (x * w).abs().sum()
+
+    z = m.ones(2, dtype=m.complex128)
+    result = function(m.ones(2), z)
+    result.backward()
+    return result.item(), w.grad.tolist(), shown(w, z)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_are_pytorchs(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    run = PROGRAMS[name]
+    expected = run(torch, lambda function: function)
+    for compiled in (lambda function: function, pb.compile):
+        assert repr(_rounded(run(pb, compiled))) == repr(_rounded(expected))
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_rounded(one) for one in value]
+    if isinstance(value, float | complex):
+        return complex(round(value.real, 5), round(value.imag, 5))
+    return value
+
+
+# --- what functions reach --------------------------------------------------------------------------------
+
+
+def test_the_overwritten_values_line_is_named() -> None:
+    @pb.compile
+    def function(w: Any) -> Any:
+        loss = (w * w).sum()
+        with pb.no_grad():
+            w.mul_(2.0)
+        return loss
+
+    loss = function(pb.ones(2, requires_grad=True))
+    with pytest.raises(GradientError, match=r"overwritten at test_training_steps.py:\d+  w.mul_\(2.0\)"):
+        loss.backward()
+
+
+def test_a_transform_keeps_what_is_overwritten() -> None:
+    def loss(w: Any, scale: Any) -> Any:
+        result = (w * scale).sum()
+        with pb.no_grad():
+            scale.mul_(3.0)
+        return result
+
+    for function in (loss, pb.compile(loss)):
+        scale = pb.ones(2)
+        assert pb.grad(function)(pb.ones(2), scale).tolist() == [1.0, 1.0]
+        assert scale.tolist() == [3.0, 3.0]
+        compiled_after = function(pb.ones(2, requires_grad=True), scale)
+        with pytest.raises(GradientError, match="modified by an inplace"):
+            compiled_after.backward()
+
+
+def test_an_argument_of_a_transform_is_not_written() -> None:
+    @pb.compile
+    def loss(w: Any) -> Any:
+        with pb.no_grad():
+            w.mul_(3.0)
+        return w.sum()
+
+    w = pb.ones(2)
+    with pytest.raises(MutationError, match="of which a gradient is taken"):
+        pb.grad(loss)(w)
+    assert w.tolist() == [1.0, 1.0]
+
+
+class Model:
+    def __init__(self) -> None:
+        self.calls = np.zeros(())
+        self.mean = pb.zeros(2)
+        self.table = np.zeros((3, 2))
+        self.count = 0
+
+    def forward(self, x: Any) -> Any:
+        self.calls += 1
+        self.count += 1
+        self.mean += 0.5 * (x - self.mean)
+        self.table.T[0, 1:] = x
+        np.add(self.table[0], 1.0, out=self.table[0])
+        return x * self.mean
+
+    compiled = pb.compile(forward)
+
+
+def test_what_an_object_holds_is_written() -> None:
+    plain, compiled = Model(), Model()
+    for value in (1.0, 2.0, 3.0):
+        x = pb.tensor([value, 2 * value])
+        assert plain.forward(x).tolist() == compiled.compiled(x).tolist()
+    assert (compiled.count, compiled.calls.tolist(), compiled.mean.tolist()) == (3, 3.0, plain.mean.tolist())
+    np.testing.assert_array_equal(compiled.table, plain.table)
+    assert Model.compiled.cache_info().traces == 1
+
+
+@pytest.mark.parametrize("made", [lambda a: a[:, 1], lambda a: a[::-1, 0], lambda a: a.T[2]])
+@pytest.mark.parametrize("of_tensors", [False, True])
+def test_views_that_are_reached_are_written_where_they_lie(made: Any, of_tensors: bool) -> None:
+    whole = np.arange(12.0).reshape(4, 3)
+    held = made(pb.from_numpy(whole)) if of_tensors and made(whole).strides[0] > 0 else made(whole)
+    compiled = pb.compile(lambda x: held.__setitem__(slice(1, None), held[:-1] * x))
+    expected = np.arange(12.0).reshape(4, 3)
+    for _ in range(2):
+        compiled(np.array(2.0))
+        made(expected)[1:] = made(expected)[:-1] * 2.0
+    np.testing.assert_array_equal(whole, expected)
+
+
+def test_functions_made_alike_write_into_their_own() -> None:
+    def counting(total: Any) -> Any:
+        @pb.compile
+        def count(x: Any) -> Any:
+            total[:] += x
+            return total.sum()
+
+        return count
+
+    totals = np.zeros(2), np.zeros(2)
+    assert [counting(one)(np.full(2, value)) for one, value in zip(totals, (1.0, 2.0))] == [2.0, 4.0]
+    assert [one.tolist() for one in totals] == [[1, 1], [2, 2]]
+
+
+def test_each_path_writes_what_it_reaches() -> None:
+    out = np.zeros(2)
+
+    @pb.compile
+    def clipped(x: Any) -> Any:
+        out[:] = x if x.sum() > 0 else -1.0
+        return out.sum()
+
+    assert [clipped(np.full(2, value)) for value in (1.0, -2.0, 3.0)] == [2.0, -2.0, 6.0]
+
+
+def test_memory_that_is_read_by_two_names_is_refused() -> None:
+    whole = pb.ones(3)
+    part = whole[1:]
+
+    @pb.compile
+    def function(x: Any) -> Any:
+        whole.add_(x)
+        return part.sum()
+
+    with pytest.raises(MutationError, match="writes into whole, whose memory part shows as well"):
+        function(pb.ones(3))
+    assert whole.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_read_only_arrays_that_are_reached() -> None:
+    held = np.zeros(2)
+    held.flags.writeable = False
+    with pytest.raises(MutationError, match="writes into held, which is a read-only array"):
+        pb.compile(lambda x: held.__setitem__(0, x[0]))(np.ones(2))
+
+
+def test_values_with_a_gradient_are_not_written_where_they_are_reached() -> None:
+    held = np.zeros(2)
+
+    def function(x: Any) -> Any:
+        held[0] = x[0]
+        return x.sum()
+
+    with pytest.raises(MutationError, match="value with a gradient into held"):
+        pb.grad(pb.compile(function))(np.ones(2))
+    detached = pb.zeros(2)
+    with pytest.raises(MutationError, match="value with a gradient into a detached tensor"):
+        pb.compile(lambda x: detached.detach().copy_(x))(pb.ones(2, requires_grad=True))
+
+
+def test_data_of_another_shape_is_refused() -> None:
+    def function(x: Any) -> None:
+        x.data = x[:1] * 2.0
+
+    with pytest.raises(MutationError, match=r"sets the \.data of a view, or to another shape"):
+        pb.compile(function)(pb.ones(2))
