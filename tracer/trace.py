@@ -242,6 +242,8 @@ class Trace:
         """Why a transform must not use the graph: it drops a gradient as PyTorch does. Empty if it may."""
         self.recorded_writes: set[int] = set()
         """The ids of the version cells of memory that was written to while operations were recorded."""
+        self.at_gradient: Callable[[Any, bool], None] = lambda tensor, accumulates: None
+        """Called with a tensor before its `.grad` is looked at, set or added to."""
         self.rebound: set[int] = set()
         """The ids of stand-ins that the function has given other memory."""
         self.bodies: list[int] = []

@@ -163,7 +163,8 @@ class Prefixes:
 
     def _merge_anew(self, path: Path) -> _Merged | None:
         traced = path.traced
-        if any((traced.written, traced.overwritten, traced.drawn, traced.updates, traced.gradient)):
+        changes = traced.written, traced.overwritten, traced.gone, traced.gradients, traced.updates
+        if any((*changes, traced.drawn, traced.gradient)):
             return None
         if any(guard.counts is not None for guard in traced.guards.guards):  # which are of this path alone
             return None
@@ -328,6 +329,8 @@ class Prefixes:
                 constants=tuple(array for array, _ in constants),
                 written=(),
                 overwritten=(),
+                gone={},
+                gradients=(),
                 drawn=(),
                 streams={},
                 guards=asked,

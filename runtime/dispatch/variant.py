@@ -25,8 +25,8 @@ from ..tape.apply import parts_of, wrap
 from ..tape.engine import accumulate
 from ..tape.inplace import keep_saved, may_overlap, require_assignable
 from ..tracing.signature import Conformed, conform
-from ..tracing.tracing import Overwritten, Traced, Written
-from ..values.nodes import FREED, GradNode, next_sequence, overwritten_message, tensor_at
+from ..tracing.tracing import LeafGradient, Overwritten, Traced, Written, gradient_state
+from ..values.nodes import FREED, Edge, GradNode, edge_of, next_sequence, overwritten_message, tensor_at
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, TorchTensor, make, require_writable
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, plain
@@ -185,12 +185,12 @@ class Variant(Runs):
         """A runner for arrays of which as many are one object as when they were traced."""
         traced = self.traced
         core = self._recording_core() if self.differentiable else self._core()
-        reading, sources = traced.reading.read, traced.sources
+        reading, sources, states = traced.reading.read, traced.sources, traced.gradients
         constants, drawn, takes_tensors = traced.constants, traced.drawn, traced.takes_tensors
         if traced.written:
             core = self._writing(core)
         updates = None if reading is None else traced.updates
-        if not sources and not constants and not drawn and updates is None:
+        if not sources and not constants and not drawn and not states and updates is None:
             if reading is None:
                 return core
             return lambda leaves: STALE if reading() is None else core(leaves)
@@ -204,12 +204,22 @@ class Variant(Runs):
             return found
 
         joined = _joined_with_given if traced.written else _joined
+        first_source = len(traced.argument_names)
+
+        def tensor_of(state: LeafGradient, leaves: Sequence[Any], values: tuple[Any, ...]) -> Tensor:
+            place = state.position
+            return leaves[place] if place < first_source else values[sources[place - first_source]]
 
         def run_with_sources(leaves: Sequence[Any]) -> Any:
             values = () if reading is None else reading()
             if values is None or (updates is not None and not updates.holds(values)):
                 return STALE
             given = reached(values)  # Tensors become arrays when it is run
+            if states:
+                tensors = [tensor_of(state, leaves, values) for state in states]
+                if any(gradient_state(one) != state.before for one, state in zip(tensors, states)):
+                    return STALE
+                given += [one._grad for one, state in zip(tensors, states) if state.is_taken]
             extra = given if takes_tensors else [payload(one) for one in given]
             more = [*extra, *constants, *(one for draw in drawn for one in draw())]
             result = core(joined(leaves, given, more))
@@ -224,11 +234,20 @@ class Variant(Runs):
         first = len(self.traced.results.leaves)
         return [(written, place) for place, written in enumerate(self.traced.written, first)]
 
+    @cached_property
+    def _own_output(self) -> Callable[[int, Sequence[ndarray]], ndarray]:
+        """What gives an output as an array that nobody else has, not even the backward pass."""
+        outputs = self.forward.graph.outputs
+        is_shown = any(node.operator is reshape for node in outputs) or self.differentiable
+        shared = {place for place, one in enumerate(outputs) if is_shown or outputs.count(one) > 1}
+        return lambda place, produced: produced[place].copy() if place in shared else produced[place]
+
     def _writing(self, core: Runner) -> Runner:
         """A runner for a function that writes into what it is given, which must be memory of its own."""
         name, written, names = self.traced.name, self.traced.written, self.traced.argument_names
         labels = [f"its argument '{one}'" for one in names]
         labels += [self.traced.reading.sources[index].label for index in self.traced.sources]
+        labels += [f"the .grad of {labels[one.position]}" for one in self.traced.gradients if one.is_taken]
 
         def run_writing(leaves: Sequence[Any]) -> Any:
             given = getattr(leaves, "given", leaves)[: len(labels)]
@@ -269,20 +288,25 @@ class Variant(Runs):
         """Without gradients."""
         checked, results = self._checked_forward(), self.traced.results
         count = len(results.leaves)
-        written = self._written_places()
+        written, states, own = self._written_places(), self.traced.gradients, self._own_output
         takes_tensors = self.traced.takes_tensors
 
         def run_whole(leaves: Sequence[Any]) -> tuple[ndarray, ...]:
             produced = checked([payload(leaf) for leaf in leaves] if takes_tensors else leaves)
             for one, place in written:
                 write_back(leaves[one.position], produced[place], one)
+            for state in states:
+                put_gradient(leaves[state.position], state, own, produced)
+            if gone:
+                return tuple(self._refused(produced, place, leaves) for place in range(count))
             return produced[:count]
 
-        has_more = len(self.traced.graph.outputs) > count
+        gone = self.traced.gone
+        has_more = len(self.traced.graph.outputs) > count or gone
         forward: Kernel = run_whole if has_more or takes_tensors else checked
         if self.traced.hands_on:
             return results.builder(forward, ("make(o{})" if takes_tensors else "o{}").format, make=make)
-        forms = [_form(kind) for kind in self.traced.kinds]
+        forms = ["{}" if place in gone else _form(kind) for place, kind in enumerate(self.traced.kinds)]
         return results.builder(forward, lambda position: forms[position].format(f"o{position}"), make=make)
 
     def _recording_core(self) -> Runner:
@@ -293,9 +317,9 @@ class Variant(Runs):
         recorded = self.pair.cotangent_outputs
         new = node_class.__new__
         unwritten = [NEVER_WRITTEN[0]] * (len(self.traced.graph.outputs) - count)
-        written = self._written_places()
+        written, states, own = self._written_places(), self.traced.gradients, self._own_output
         overwritten = [one.position for one, _ in written]
-        errors = self.traced.overwritten
+        errors, gone = self.traced.overwritten, self.traced.gone
 
         def run_recorded(leaves: Sequence[Any]) -> list[Tensor]:
             arrays = []
@@ -313,6 +337,8 @@ class Variant(Runs):
             produced = forward(arrays)
             for one, place in written:
                 write_back(leaves[one.position], produced[place], one)
+            for state in states:
+                put_gradient(leaves[state.position], state, own, produced)
             node = new(node_class)
             edges = node.edges = []
             for position in wrt:
@@ -325,6 +351,8 @@ class Variant(Runs):
             node.produced = produced
             node.overwritten_values = errors if errors and saved_values() is None else ()
             tensors = [make(value, kind) for value, kind in zip(produced, kinds)]
+            for position in gone:
+                tensors[position] = self._refused(produced, position, leaves)
             node.output_cells = [tensor._cell for tensor in tensors] + unwritten
             for position in recorded:
                 tensor = tensors[position]
@@ -337,6 +365,17 @@ class Variant(Runs):
         return self.traced.results.builder(
             run_recorded, lambda position: forms[position].format(f"o{position}"), plain=plain
         )
+
+    def _refused(self, produced: Sequence[ndarray], place: int, leaves: Sequence[Any]) -> Any:
+        """A result; where its gradient is gone a Tensor that says so when it is asked for."""
+        message = self.traced.gone.get(place)
+        if message is None:
+            return produced[place]
+        tensor = make(produced[place], self.traced.kinds[place])
+        edges = [edge_of(leaves[position]) for position in self.wrt]
+        tensor._grad_fn = RefusedBackward(edges, self.node_class.__name__, message)
+        tensor._requires_grad = True
+        return tensor
 
     # --- the tape -----------------------------------------------------------------------------------------
 
@@ -386,10 +425,7 @@ class Variant(Runs):
         on_tape = self.traced.gradient
 
         def gradient(inputs: list[Tensor], cotangents: list[Tensor]) -> Any:
-            if on_tape is not None:
-                found = iter(evaluate_graph(on_tape.graph, [*inputs, *cotangents]))
-                return [next(found) if connected else None for connected in on_tape.connected]
-            outputs = evaluate_graph(graph, inputs)
+            outputs = evaluate_graph(graph, inputs) if on_tape is None else on_tape.again(inputs)
             differentiated = [outputs[position] for position in recorded]
             return pull_back(differentiated, [inputs[position] for position in wrt], cotangents)
 
@@ -572,18 +608,47 @@ class CompiledNode(GradNode):
         self.saved = self.produced = self.output_cells = ()
 
 
+class RefusedBackward(GradNode):
+    """The tape's node of a result whose gradient the function itself has used up, or overwritten."""
+
+    __slots__ = ("called", "message")
+
+    def __init__(self, edges: Sequence[Edge | None], called: str, message: str) -> None:
+        super().__init__(edges)
+        self.called, self.message = called, message
+
+    def name(self) -> str:
+        return self.called
+
+    def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
+        raise GradientError(self.message)
+
+
 def write_back(leaf: Any, value: ndarray, written: Written) -> None:
     """Put into memory of the caller's what the function has written into it."""
     if isinstance(leaf, Tensor):
         keep_saved(leaf)
         if written.is_rebound:
-            leaf._value = value
+            leaf._value = value.copy()  # which results may show
         else:
             np.copyto(leaf._value, value)
         leaf._cell[0] += written.versions
         leaf._cell[1] = written.place
     else:
         np.copyto(leaf, value)
+
+
+def put_gradient(
+    tensor: Tensor,
+    state: LeafGradient,
+    own: Callable[[int, Sequence[ndarray]], ndarray],
+    produced: Sequence[ndarray],
+) -> None:
+    """Let the `.grad` of a tensor be what the function has made of it; what it has written into is there."""
+    if state.output is not None:
+        tensor._grad = make(own(state.output, produced))
+    elif state.is_gone:
+        tensor._grad = None
 
 
 def require_own_memory(

@@ -75,7 +75,7 @@ def _trace(function: CompiledFunction, arguments: tuple[Any, ...]) -> Traced:
             f"{origin.place}  {origin.text}\n  Which way {function.name} takes depends on values here, of "
             "which each part of the data has others. Keep what decides in the graph, as with where()."
         )
-    if traced.streams or traced.written:
+    if traced.streams or traced.written or traced.gradients:
         what = "draws random numbers" if traced.streams else "writes into its arguments"
         raise SeparationError(f"{function.name} {what}, which is not the same on parts of the data.")
     graph = traced.graph

@@ -20,12 +20,13 @@ from ...tracer.graph import Node, is_step_towards
 from ...tracer.ops.elementwise import add
 from ...tracer.origin import at_caller, backward_of, fail
 from ...tracer.trace import innermost
-from ..values.modes import recording
+from ..values.modes import no_grad, recording
 from ..values.nodes import Behind, Edge, GradNode, Hooks, OperatorNode, accumulator_of, targets_behind
-from ..values.tensor import Tensor, make, mark_written
+from ..values.tensor import Tensor, make, mark_written, note_gradient
 from .anomaly import is_anomaly_enabled, require_no_nan
 from .apply import cut_off
 from .derivatives import Way, gradients
+from .inplace import assign
 
 Cotangent = Any  # a payload; under create_graph a Tensor
 ndarray = np.ndarray
@@ -410,6 +411,7 @@ def named(value: Node, target: Any, source: GradNode | None) -> Node:
 
 def accumulate(tensor: Tensor, gradient: Cotangent, owned: bool) -> None:
     """Add to `tensor.grad`, in place where it holds an array."""
+    note_gradient(tensor, accumulates=True)
     former = tensor._grad
     if isinstance(gradient, Tensor):
         tensor._grad = gradient if former is None else add(former, gradient)
@@ -438,7 +440,11 @@ def _accumulate_node(tensor: Tensor, gradient: Node) -> None:
             f"gradients with pullback.grad or pullback.autograd.grad."
         )
     former = tensor._grad
-    tensor._grad = make(_apart(gradient if former is None else add(former._value, gradient)))
+    if former is None or former._requires_grad:
+        tensor._grad = make(_apart(gradient if former is None else add(former._value, gradient)))
+    else:
+        with no_grad():
+            assign(former, make(add(former.payload, gradient)))
 
 
 def _apart(gradient: Cotangent) -> Cotangent:

@@ -12,11 +12,18 @@ import numpy as np
 
 from ...tracer.dims import give_letters
 from ...tracer.draw_order import DrawOrder
-from ...tracer.errors import EagerOnlyError, MutationError, OutputError, PullbackError, TraceError
+from ...tracer.errors import (
+    EagerOnlyError,
+    GradientError,
+    MutationError,
+    OutputError,
+    PullbackError,
+    TraceError,
+)
 from ...tracer.graph import Graph, Node, make_input, make_named_input, name_results
-from ...tracer.ops.elementwise import identity
+from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import of_pairs, pairs_of
-from ...tracer.origin import Origin
+from ...tracer.origin import Origin, at_caller
 from ...tracer.spec import SUPPORTED
 from ...tracer.trace import Draw, Guard, Stream, Trace, tracing
 from ...tracer.verify import checked
@@ -28,7 +35,7 @@ from ..captures.objects import is_opaque
 from ..captures.places import NOTHING, Changed, Reading, Source
 from ..captures.randomness import Streams, refuse_moved
 from ..captures.state import Updates
-from ..tape.apply import cut_off
+from ..tape.apply import apply, cut_off, of_kind
 from ..values.differentiated import differentiating, is_differentiated
 from ..values.flatten import Results, is_container, structured_parts, with_classes
 from ..values.modes import is_recording, no_grad
@@ -55,6 +62,8 @@ class TapeGradient:
     graph: Graph
     cotangent_outputs: tuple[int, ...]
     connected: tuple[bool, ...]
+    again: Callable[[Sequence[Tensor]], Sequence[Any]]
+    """The function itself: from the graph's inputs to the leaves of the results, on the tape."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +83,31 @@ class Written:
 
 
 @dataclass(frozen=True)
+class LeafGradient:
+    """What a traced function does to the `.grad` of a tensor that is the caller's, or that it reaches."""
+
+    position: int
+    """Of the tensor among the graph's inputs."""
+    before: tuple[bool, bool, bool]
+    """What the trace found, see `gradient_state`."""
+    is_taken: bool
+    """Whether what is there before is an input of the graph."""
+    output: int | None
+    """Which of the graph's outputs takes its place."""
+    is_gone: bool
+    """Whether there is none afterwards."""
+
+
+def gradient_state(tensor: Tensor) -> tuple[bool, bool, bool]:
+    """What decides what a backward pass inside a function does to a tensor: whether it is a leaf, whether it
+    has hooks, and whether there is a gradient to add to."""
+    return tensor.grad_fn is None, tensor._hooks is not None, tensor._grad is not None
+
+
+@dataclass(frozen=True)
 class Overwritten:
-    """A node of the tape that has saved what the function overwrites later: its backward is an error."""
+    """A node of the tape whose backward is an error: it has saved what the function overwrites later, or a
+    backward pass inside has freed what it had saved."""
 
     message: str
     outputs: frozenset[int]
@@ -86,10 +118,11 @@ class Overwritten:
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """A function as a graph, whose inputs are the array arguments, then `sources`, `constants`, `drawn`.
+    """A function as a graph, whose inputs are the array arguments, then `sources`, gradients that are there
+    before (`gradients`), `constants`, `drawn`.
 
-    Its outputs are the leaves of the results, then what the function has `written`, then what `guards` are
-    compared with, then the count of draws, if code draws.
+    Its outputs are the leaves of the results, then what the function has `written`, then new
+    gradients, then what `guards` are compared with, then the count of draws, if code draws.
     """
 
     name: str
@@ -102,6 +135,9 @@ class Traced:
     constants: tuple[np.ndarray, ...]
     written: tuple[Written, ...]
     overwritten: tuple[Overwritten, ...]
+    gone: Mapping[int, str]
+    """The results that have no gradient left, with what to say of it: all ways lead through such nodes."""
+    gradients: tuple[LeafGradient, ...]
     drawn: tuple[Draw, ...]
     streams: Mapping[Stream, Any]
     """Where `drawn` comes from, with the state before the trace."""
@@ -134,7 +170,8 @@ class Traced:
     @property
     def given(self) -> int:
         """How many of the first inputs of the graph are the caller's, or what the function reaches."""
-        return len(self.argument_names) + len(self.sources)
+        taken = sum(one.is_taken for one in self.gradients)
+        return len(self.argument_names) + len(self.sources) + taken
 
     @property
     def identities_hold(self) -> Callable[[Sequence[Any]], bool] | None:
@@ -161,7 +198,7 @@ class Traced:
     def _form(self) -> tuple[Any, ...]:
         """What traces that are alike share besides the graph."""
         results = self.results.expression, repr(self.results.held)
-        written = [one.position for one in self.written]
+        written = [one.position for one in self.written], self.gradients
         return self.sources, written, self.needs_grad, self.kinds, self.identities, results
 
     def put_back(self) -> None:
@@ -172,7 +209,8 @@ class Traced:
     @property
     def first_guard(self) -> int:
         """The position of the first output that guards are compared with."""
-        return len(self.results.leaves) + len(self.written)
+        new = sum(one.output is not None for one in self.gradients)
+        return len(self.results.leaves) + len(self.written) + new
 
 
 def trace_call(
@@ -298,6 +336,10 @@ class _Run:
         self.counted = Counted()
         self.rolls_turns = rolls_turns and not (changed.numbers or changed.containers)
         self.stand_ins: list[tuple[Tensor, Node, str]] = []
+        self.given: dict[int, tuple[Any, Node]] = {}
+        """By the id of a stand-in what it stands for, and its input node."""
+        self.gradients: dict[int, _Gradient] = {}
+        """Of the stand-ins whose `.grad` the function looks at or changes."""
         self.differentiated: list[Tensor] = []
         """The stand-ins of what depends on an argument of a transform around the call."""
 
@@ -357,19 +399,28 @@ class _Run:
         value = self._run(arguments)
         results = Results(value, self.name)
         with tracing(self.trace):
-            outputs = [self._output(leaf) for leaf in results.leaves]
+            gone = self._gone(results.leaves)
+            outputs = [
+                stop_gradient(self._output(leaf)) if place in gone else self._output(leaf)
+                for place, leaf in enumerate(results.leaves)
+            ]
             written = self._written()
             with no_grad():  # no gradient comes from the caller's memory
                 outputs += [cut_off(_given_to_programs(self._output(tensor))) for tensor, _ in written]
-            overwritten = self._overwritten(results.leaves)
+            overwritten = self._overwritten(results.leaves, gone)
+            new_gradients = [one for one in self.gradients.values() if one.is_new]
+            outputs += [self._output(one.tensor._grad) for one in new_gradients]
             pulled = self._pull_on_tape(results.leaves)
+            self._check_hooks(results.leaves)
             count = len(outputs)
             outputs += [one for one in self.trace.counts if one is not None]
             outputs, pulled, asked = self._finished(outputs, pulled)
             guards = Guards(asked)
         outputs[count:count] = guards.outputs
         used = set(Graph(self.name, (), (*outputs, *pulled.gradients.values())).nodes)
-        used |= {node for _, node in written}
+        used |= {node for _, node in written} | {one.node for one in self.gradients.values()}
+        gradients = [one for one in self.gradients.values() if one.before_node in used]
+        of_gradients = [one.before_node for one in gradients if one.before_node is not None]
         sources = [
             index for index, source in enumerate(self.reading.sources) if self.source_nodes[source] in used
         ]
@@ -383,6 +434,7 @@ class _Run:
             (
                 *inputs,
                 *(self.source_nodes[source] for source in taken),
+                *of_gradients,
                 *(node for _, node in constants),
                 *of_draws,
             ),
@@ -392,7 +444,8 @@ class _Run:
         names = [node.name for node in (*graph.inputs, *graph.nodes)]
         give_letters([node.shape for node in graph.inputs], names)
         checked(graph, "the trace")
-        values = (*self.call.arrays, *(one.value for one in taken), *(None for _ in (*constants, *of_draws)))
+        others = (*gradients, *constants, *of_draws)
+        values = (*self.call.arrays, *(one.value for one in taken), *(None for _ in others))
         needs_grad = tuple(map(self._needs_grad, values))
         return Traced(
             name=self.name,
@@ -404,6 +457,8 @@ class _Run:
             constants=tuple(conform(array) for array, _ in constants),
             written=tuple(self._how_written(tensor, graph.inputs.index(node)) for tensor, node in written),
             overwritten=tuple(one.among(graph.inputs, needs_grad) for one in overwritten),
+            gone=gone,
+            gradients=self._leaf_gradients(graph, len(results.leaves) + len(written), gradients),
             drawn=tuple(draw for draw, _ in drawn),
             streams=self.trace.streams,
             guards=guards,
@@ -411,7 +466,7 @@ class _Run:
             needs_grad=needs_grad,
             kinds=tuple(map(kind_of_value, results.leaves)),
             takes_tensors=self.takes_tensors,
-            gradient=pulled.as_gradient(graph, needs_grad),
+            gradient=pulled.as_gradient(graph, needs_grad, self._again(taken)) if pulled.outputs else None,
             dropped=self.trace.dropped,
             counters=self.counting.counters,
             counted=self.counted,
@@ -480,6 +535,29 @@ class _Run:
         numbers = self.substitution.numbers()
         return Updates(numbers, len(self.reading.sources)) if numbers else None
 
+    def _check_hooks(self, leaves: Sequence[Any]) -> None:
+        """Raise where hooks were left in what stays after the call, or have stored what they were given.
+
+        Raises:
+            MutationError: they were registered on what is the caller's. OutputError: a result that is to keep
+                its gradient. LeakedTraceError: a hook has stored a gradient.
+        """
+        for tensor, _, description in self.stand_ins:
+            if tensor._hooks is not None and any(tensor._hooks.values()):
+                raise MutationError(
+                    f"{self.name} registers a hook on {description}, which would stay there after the call, "
+                    "and be one more with each. Register it outside of the compiled function, or on a value "
+                    "that is computed in it."
+                )
+        for leaf in leaves:
+            if isinstance(leaf, Tensor) and leaf.retains_grad:
+                raise OutputError(
+                    f"{self.name} calls retain_grad() on a value that it returns. Its gradient is not kept "
+                    "in a compiled function: return what autograd.grad gives, or do not compile."
+                )
+        if have_own_backward(targets_behind(self._recorded(leaves).values())):
+            self.substitution.check()
+
     def _pull_on_tape(self, leaves: Sequence[Any]) -> _Pulled:
         """The gradients on the tape, if it knows what the graph does not: a Function's backward, a hook."""
         tensors = {position: leaf for position, leaf in enumerate(leaves) if _requires_grad(leaf)}
@@ -502,6 +580,46 @@ class _Run:
         values = {node: one._value for node, one in zip(variables, found) if one is not None}
         gradients = {node: pairs_of(one) if one.dtype.kind == "c" else one for node, one in values.items()}
         return _Pulled(tuple(tensors), tuple(cotangents), gradients)
+
+    def _again(self, taken: Sequence[Source]) -> Callable[[Sequence[Tensor]], Sequence[Any]]:
+        """What runs the function once more, in another trace, where its gradient is differentiated."""
+        function, call, name, reading = self.function, self.call, self.name, self.reading
+        kinds, is_array = call.kinds, call.is_array
+        call = call.with_arrays([np.zeros(())] * len(call.arrays))  # which keeps none of the caller's arrays
+        reason = (
+            "draws random numbers" if self.trace.drawn
+            else "asks which of its arguments are one object" if reading.asks_identity
+            else "calls backward()" if self.gradients
+            else ""
+        )  # fmt: skip
+
+        def again(inputs: Sequence[Tensor]) -> Sequence[Any]:
+            if reason:
+                raise GradientError(
+                    f"{name} {reason}, and has hooks or a Function that writes into its inputs, so that its "
+                    "gradient can not be differentiated when it is compiled. Call the function that "
+                    "is not compiled."
+                )
+            own = [apply(identity, one) for one in inputs]  # which it may write into
+            arguments = iter([of_kind(one, kind) for one, kind in zip(own, kinds)])
+            of_sources = {
+                source: of_kind(
+                    apply(of_pairs, one) if source.is_complex else one, kind_of_value(source.value)
+                )
+                for source, one in zip(taken, own[len(kinds) :])
+            }
+            substitution = Substitution(
+                reading, lambda source: of_sources.get(source, source.value), name, draws=True
+            )
+            leaves = [next(arguments) if flag else leaf for leaf, flag in zip(call.leaves, is_array)]
+            try:
+                run = substitution.root(0, function)
+                args, kwargs = substituted_arguments(call, leaves, substitution)
+                return Results(run(*args, **kwargs), name).leaves
+            finally:
+                substitution.put_back()
+
+        return again
 
     def _needs_grad(self, value: Any) -> bool:
         return self.records and isinstance(value, Tensor) and value.requires_grad
@@ -526,6 +644,7 @@ class _Run:
         tensor = make(_whole(leaf, node) if is_source else node, kind)
         tensor._requires_grad = self._needs_grad(leaf)
         self.stand_ins.append((tensor, node, description))
+        self.given[id(tensor)] = leaf, node
         if tensor._requires_grad and is_differentiated(leaf):
             self.differentiated.append(tensor)
         return tensor
@@ -550,6 +669,7 @@ class _Run:
         before = _contents((args, kwargs))
         self.trace.lost_numbers.root = sys._getframe().f_code
         self.trace.standpoint, self.trace.over = self.standpoints.now, self.counting.over
+        self.trace.at_gradient = self._note_gradient
         with (
             tracing(self.trace),
             differentiating(self.differentiated, next_sequence()),
@@ -572,7 +692,8 @@ class _Run:
         found = []
         for tensor, node, description in self.stand_ins:
             tensor.refresh()
-            if tensor._value is node:
+            value = tensor._value
+            if value is node or (value.operator is of_pairs and value.operands[0] is node):
                 continue
             if tensor._requires_grad and tensor._grad_fn is not None:
                 raise MutationError(
@@ -582,30 +703,98 @@ class _Run:
             found.append((tensor, node))
         return found
 
+    def _note_gradient(self, tensor: Tensor, accumulates: bool) -> None:
+        """Let what stands for a tensor have what stands for its `.grad`, before that is looked at.
+
+        Raises:
+            MutationError: a backward pass in the function would go on outside of it.
+        """
+        leaf, node = self.given.get(id(tensor), (None, None))
+        if not isinstance(leaf, Tensor) or node is None:
+            return
+        if accumulates:
+            self._require_own_leaf(tensor, leaf)
+        if id(tensor) in self.gradients:
+            return
+        former, before = leaf._grad, None
+        if former is not None and former._value.dtype.kind != "c" and not former._requires_grad:
+            before = make_named_input(spec_of_leaf(former), f"{node.name}_grad")
+            self.trace.preset(former.payload, before)
+            self.trace.values.give(before, conform(former.payload))
+            tensor._grad = make(before)
+            self.stand_ins.append((tensor._grad, before, f"the .grad of {self._description_of(tensor)}"))
+        elif former is not None:
+            raise MutationError(
+                f"{self.name} uses the .grad of {self._description_of(tensor)}, which is complex or has a "
+                "history. Take gradients with pullback.autograd.grad."
+            )
+        self.gradients[id(tensor)] = _Gradient(tensor, node, gradient_state(leaf), tensor._grad, before)
+
+    def _require_own_leaf(self, tensor: Tensor, leaf: Tensor) -> None:
+        is_leaf, has_hooks, _ = gradient_state(leaf)
+        if is_leaf and not has_hooks and not leaf.is_complex():
+            return
+        reason = "is computed from others" if not is_leaf else "has hooks" if has_hooks else "is complex"
+        raise MutationError(
+            f"{self.name} calls backward() while it is traced, and {self._description_of(tensor)} {reason}, "
+            f"so that the pass would go on outside of it{at_caller()}. Return the loss and call backward() "
+            "on the result, or take gradients with pullback.autograd.grad."
+        )
+
+    def _description_of(self, tensor: Tensor) -> str:
+        return next(text for one, _, text in self.stand_ins if one is tensor)
+
+    def _leaf_gradients(
+        self, graph: Graph, first: int, taken: Sequence[_Gradient]
+    ) -> tuple[LeafGradient, ...]:
+        """What becomes of gradients; the first new one is an output at `first`."""
+        places = iter(range(first, len(graph.outputs)))
+        order = [*taken, *(one for one in self.gradients.values() if one not in taken)]
+        new = {id(one): next(places) for one in self.gradients.values() if one.is_new}
+        return tuple(
+            LeafGradient(
+                graph.inputs.index(one.node),
+                one.state,
+                one in taken,
+                new.get(id(one)),
+                one.tensor._grad is None and one.before is not None,
+            )
+            for one in order
+        )
+
     def _how_written(self, tensor: Tensor, position: int) -> Written:
         version, place = tensor._cell
         trace = self.trace
         is_recorded, is_rebound = id(tensor._cell) in trace.recorded_writes, id(tensor) in trace.rebound
         return Written(position, version, place, is_recorded, is_rebound)
 
-    def _overwritten(self, leaves: Sequence[Any]) -> list[_Overwritten]:
-        """The nodes behind the results that have saved what was written to since."""
-        if not self.records:
-            return []
-        nodes = {
-            position: leaf.grad_fn
-            for position, leaf in enumerate(leaves)
-            if _requires_grad(leaf) and leaf.grad_fn is not None
-        }
+    def _recorded(self, leaves: Sequence[Any]) -> dict[int, GradNode]:
+        """The tape's nodes of results, by position."""
+        found = enumerate(leaves if self.records else ())
+        nodes = {position: leaf.grad_fn for position, leaf in found if _requires_grad(leaf)}
+        return {position: node for position, node in nodes.items() if node is not None}
+
+    def _gone(self, leaves: Sequence[Any]) -> dict[int, str]:
+        """The results from which no way leads to a leaf but through nodes whose backward is an error."""
+        gone = {}
+        for position, node in self._recorded(leaves).items():
+            broken = [one for one in targets_behind([node]).nodes if one.refusal()]
+            ends = {(id(one), number) for one in broken for number in range(one.outputs)}
+            if broken and (node in broken or not targets_behind([node], ends=ends).leaves):
+                gone[position] = broken[-1].refusal()
+        return gone
+
+    def _overwritten(self, leaves: Sequence[Any], gone: Mapping[int, str]) -> list[_Overwritten]:
+        """The nodes behind the other results whose backward is an error."""
         found: dict[GradNode, list[int]] = {}
-        for position, node in nodes.items():
-            for one in targets_behind([node]).nodes:
-                if one.overwritten():
+        for position, node in self._recorded(leaves).items():
+            for one in targets_behind([node]).nodes if position not in gone else ():
+                if one.refusal():
                     found.setdefault(one, []).append(position)
         stand_ins = {id(tensor): node for tensor, node, _ in self.stand_ins}
         return [
             _Overwritten(
-                node.overwritten(),
+                node.refusal(),
                 frozenset(positions),
                 [stand_ins[id(leaf)] for leaf in targets_behind([node]).leaves if id(leaf) in stand_ins],
             )
@@ -613,12 +802,6 @@ class _Run:
         ]
 
     def _check_arguments(self, before: dict[Any, Any], after: dict[Any, Any]) -> None:
-        for tensor, _, description in self.stand_ins:
-            if tensor._grad is not None:
-                raise MutationError(
-                    f"{self.name} calls backward() while it is traced, which writes .grad of {description}. "
-                    "Return the loss and call backward() on the result, or use pullback.value_and_grad."
-                )
         if before.keys() != after.keys() or any(after[path] is not before[path] for path in before):
             changed = next(
                 path for path in (*before, *after) if before.get(path, self) is not after.get(path, self)
@@ -656,6 +839,24 @@ def _whole(value: Any, node: Node) -> Node:
 
 
 @dataclass(frozen=True, eq=False)
+class _Gradient:
+    """The `.grad` of what stands for a tensor."""
+
+    tensor: Tensor
+    node: Node
+    """The input node of the tensor."""
+    state: tuple[bool, bool, bool]
+    before: Tensor | None
+    """What stands for the gradient that is there before, and its input node."""
+    before_node: Node | None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether another tensor has taken its place."""
+        return self.tensor._grad is not None and self.tensor._grad is not self.before
+
+
+@dataclass(frozen=True, eq=False)
 class _Overwritten:
     """As `Overwritten`, with the nodes of the inputs."""
 
@@ -677,9 +878,9 @@ class _Pulled:
     cotangents: tuple[Node, ...]
     gradients: dict[Node, Node]
 
-    def as_gradient(self, graph: Graph, needs_grad: Sequence[bool]) -> TapeGradient | None:
-        if not self.outputs:
-            return None
+    def as_gradient(
+        self, graph: Graph, needs_grad: Sequence[bool], again: Callable[[Sequence[Tensor]], Sequence[Any]]
+    ) -> TapeGradient:
         wanted = [node for node, needed in zip(graph.inputs, needs_grad) if needed]
         return TapeGradient(
             Graph(
@@ -690,6 +891,7 @@ class _Pulled:
             ),
             self.outputs,
             tuple(node in self.gradients for node in wanted),
+            again,
         )
 
 

@@ -98,6 +98,10 @@ class GradNode:
         """What to say where a value that the backward needs was written to since; empty where none was."""
         return ""
 
+    def refusal(self) -> str:
+        """What a backward pass through it would raise; empty if it may pass."""
+        return FREED if self.is_freed else self.overwritten()
+
     def value_of(self, number: int) -> Node | None:
         """In a trace the graph node of an output, if the node knows it."""
         return None
@@ -441,9 +445,7 @@ class SavingNode(GradNode):
 
     def _require_saved(self) -> None:
         """GradientError where what the rules need is gone, or was written to since."""
-        if self.freed:
-            raise GradientError(FREED)
-        if message := self.overwritten():
+        if message := self.refusal():
             raise GradientError(message)
 
     def overwritten(self) -> str:

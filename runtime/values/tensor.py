@@ -323,6 +323,7 @@ class Tensor(Asked):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward passes have accumulated."""
+        note_gradient(self)
         if self._grad is None and self._grad_fn is not None and not self.retains_grad:
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
@@ -349,10 +350,12 @@ class Tensor(Asked):
                     f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with dtype "
                     f"'{self.dtype}'. Please ensure that the gradient and the tensor have the same dtype"
                 )
+        note_gradient(self)
         self._grad = value
 
     @grad.deleter
     def grad(self) -> None:
+        note_gradient(self)
         self._grad = None
 
     @property
@@ -455,6 +458,13 @@ def make(value: Any, kind: type[Tensor] = TorchTensor) -> Tensor:
     tensor._cell = [0, None]
     tensor._frozen = ""
     return tensor
+
+
+def note_gradient(tensor: Tensor, accumulates: bool = False) -> None:
+    """Let a trace know that the `.grad` of a tensor is looked at, set, or added to."""
+    trace = innermost()
+    if trace is not None:
+        trace.at_gradient(tensor, accumulates)
 
 
 # --- versions -----------------------------------------------------------------------------------------

@@ -646,3 +646,123 @@ def test_what_a_function_returns_of_its_input_has_memory_of_its_own() -> None:
     assert first.tolist() == [2.0]
     (first * y[:1]).sum().backward()
     assert x.grad.tolist() == [40.0, 0.0]
+
+
+# --- in compiled functions --------------------------------------------------------------------------------
+
+
+def hooked(change: Any, at_node: bool = False) -> Callable[[Any], Any]:
+    def function(x: Any) -> Any:
+        y = x**3
+        (y.grad_fn if at_node else y).register_hook(lambda *given: change(x, *given))
+        return y**2, 2 * x
+
+    return function
+
+
+HOOKS: dict[str, Callable[[Any], Any]] = {
+    "twice": hooked(lambda x, g: g * 2),
+    "by the argument": hooked(lambda x, g: g * x),
+    "squared": hooked(lambda x, g: g * g),
+    "detached": hooked(lambda x, g: g.detach() * 2),
+    "of a node": hooked(lambda x, inputs, outputs: (inputs[0] * 5,), at_node=True),
+}
+
+
+def derivatives(T: Any, function: Any, order: int) -> list[Any]:
+    x = T.tensor([1.0, 2.0, -1.0], requires_grad=True, dtype=T.float64)
+    value, other = function(x)
+    value, found = value + other, []
+    for _ in range(order):
+        (value,) = T.autograd.grad(value.sum(), [x], create_graph=True)
+        found.append(value.tolist())
+    return found
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_gradients_through_hooks_are_differentiated(name: str) -> None:
+    function = HOOKS[name]
+    assert derivatives(pb, pb.compile(function), 3) == derivatives(torch, function, 3)
+
+
+def test_a_gradient_inside_that_passes_a_hook_is_differentiated() -> None:
+    def program(T: Any) -> Any:
+        def function(x: Any) -> Any:
+            y = x**3
+            y.register_hook(lambda g: g * 2)
+            return T.autograd.grad((y**2).sum(), [x], create_graph=True)[0], x
+
+        return function
+
+    assert derivatives(pb, pb.compile(program(pb)), 2) == derivatives(torch, program(torch), 2)
+
+
+def test_a_function_that_counts_is_not_run_for_its_second_derivative() -> None:
+    counts = {"calls": 0}
+
+    @pb.compile
+    def function(x: Any) -> Any:
+        counts["calls"] += 1
+        y = x**3
+        y.register_hook(lambda g: g * 2)
+        return y
+
+    x = pb.ones(2, requires_grad=True)
+    for _ in range(2):
+        (slope,) = pb.autograd.grad(function(x).sum(), [x], create_graph=True)
+        pb.autograd.grad(slope.sum(), [x])
+    assert counts == {"calls": 2}
+
+
+def test_hooks_that_stay_or_store_are_refused() -> None:
+    x, seen = pb.ones(2, requires_grad=True), []
+
+    @pb.compile
+    def on_its_argument(x: Any) -> Any:
+        x.register_hook(lambda g: g * 2)
+        return x.sum()
+
+    @pb.compile
+    def on_what_it_reaches() -> Any:
+        x.register_hook(lambda g: g * 2)
+        return x.sum()
+
+    @pb.compile
+    def stores(x: Any) -> Any:
+        y = x * 2
+        y.register_hook(seen.append)
+        return y.sum()
+
+    @pb.compile
+    def retains(x: Any) -> Any:
+        y = x * 2
+        y.retain_grad()
+        return y.sum(), y
+
+    @pb.compile
+    def removes(x: Any) -> Any:
+        x.register_hook(lambda g: g * 2).remove()
+        return x.sum()
+
+    with pytest.raises(pb.errors.MutationError, match="registers a hook on its argument 'x'"):
+        on_its_argument(x)
+    with pytest.raises(pb.errors.MutationError, match="registers a hook on x, which would stay"):
+        on_what_it_reaches()
+    with pytest.raises(pb.errors.MutationError, match="changes seen while it is traced"):
+        stores(x).backward()
+    with pytest.raises(pb.errors.OutputError, match=r"calls retain_grad\(\) on a value that it returns"):
+        retains(x)
+    removes(x).backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_what_draws_behind_a_hook_has_no_second_derivative() -> None:
+    @pb.compile
+    def function(x: Any) -> Any:
+        y = x**3 * pb.randn(2)
+        y.register_hook(lambda g: g * 2)
+        return y.sum()
+
+    x = pb.ones(2, requires_grad=True)
+    with pytest.raises(pb.errors.GradientError, match="draws random numbers, and has hooks"):
+        pb.autograd.grad(function(x), [x], create_graph=True)

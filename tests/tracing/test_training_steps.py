@@ -134,6 +134,116 @@ def steps_in_a_loop(m: Any, compiled: Compile) -> Any:
 
 
 @program
+def backward_and_gradients_set_to_none(m: Any, compiled: Compile) -> Any:
+    x, y, w = data(m)
+    unused = m.ones(2, requires_grad=True)
+    parameters = [w, unused]
+
+    @compiled
+    def step(x: Any, y: Any) -> Any:
+        for one in parameters:
+            one.grad = None
+        loss = ((x @ w - y) ** 2).mean()
+        loss.backward()
+        with m.no_grad():
+            for one in parameters:
+                if one.grad is not None:
+                    one -= 0.1 * one.grad
+        return loss
+
+    losses = [step(x, y) for _ in range(5)]
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        losses[-1].backward()
+    return [one.item() for one in losses], shown(w), w.grad.tolist(), unused.grad
+
+
+@program
+def gradients_that_add_up(m: Any, compiled: Compile) -> Any:
+    x, y, w = data(m)
+
+    @compiled
+    def add(w: Any, x: Any, y: Any) -> Any:
+        loss = ((x @ w - y) ** 2).mean()
+        loss.backward()
+        return loss.item()
+
+    found = [add(w, x, y)]
+    held = w.grad
+    found += [add(w, x, y) for _ in range(2)]
+    return found, held.tolist(), held is w.grad
+
+
+@program
+def gradients_set_to_zero(m: Any, compiled: Compile) -> Any:
+    x, y, w = data(m)
+
+    @compiled
+    def step(w: Any, x: Any, y: Any) -> Any:
+        if w.grad is not None:
+            w.grad.zero_()
+        loss = ((x @ w - y) ** 2).mean()
+        loss.backward()
+        if w.grad.norm() > 1:
+            w.grad.div_(w.grad.norm())
+        with m.no_grad():
+            w.sub_(w.grad)
+        return w.grad * 1
+
+    return [step(w, x, y).tolist() for _ in range(4)], shown(w), w.grad.tolist()
+
+
+@program
+def gradients_that_are_read_set_and_deleted(m: Any, compiled: Compile) -> Any:
+    w = m.tensor([1.0, 2.0], requires_grad=True)
+
+    @compiled
+    def weighted(w: Any) -> Any:
+        return (w * w.grad).sum() if w.grad is not None else 100 * w.sum()
+
+    @compiled
+    def put(w: Any, slope: Any) -> Any:
+        w.grad = slope * 2
+        return w.grad.sum()
+
+    @compiled
+    def delete(w: Any) -> None:
+        del w.grad
+
+    found = [weighted(w).item(), put(w, m.ones(2)).item(), weighted(w).item()]
+    found += [put(w, 3 * m.ones(2)).item(), weighted(w).item(), w.grad.tolist()]
+    delete(w)
+    return found, w.grad, weighted(w).item()
+
+
+@program
+def a_loss_with_its_gradient(m: Any, compiled: Compile) -> Any:
+    w = m.tensor([1.0, 2.0], requires_grad=True)
+
+    @compiled
+    def function(w: Any) -> Any:
+        loss = (w * w).sum()
+        loss.backward(retain_graph=True)
+        return loss + w.grad.sum()
+
+    result = function(w)
+    result.backward()
+    return result.item(), w.grad.tolist()
+
+
+@program
+def backward_of_a_gradient(m: Any, compiled: Compile) -> Any:
+    w = m.tensor([1.0, 2.0], requires_grad=True)
+
+    @compiled
+    def function(w: Any) -> Any:
+        (slope,) = m.autograd.grad((w**3).sum(), [w], create_graph=True)
+        (slope * slope).sum().backward()
+        return slope.detach()
+
+    return function(w).tolist(), w.grad.tolist()
+
+
+@program
 def a_step_through_data(m: Any, compiled: Compile) -> Any:
     x, y, w = data(m)
 
@@ -523,6 +633,44 @@ def test_values_with_a_gradient_are_not_written_where_they_are_reached() -> None
     detached = pb.zeros(2)
     with pytest.raises(MutationError, match="value with a gradient into a detached tensor"):
         pb.compile(lambda x: detached.detach().copy_(x))(pb.ones(2, requires_grad=True))
+
+
+def test_a_backward_pass_that_would_go_on_outside_is_refused() -> None:
+    @pb.compile
+    def function(y: Any) -> None:
+        (y * y).sum().backward()
+
+    w = pb.ones(2, requires_grad=True)
+    with pytest.raises(MutationError, match=r"argument 'y' is computed from others.*test_training_steps.py"):
+        function(w * 2)
+    function(w)
+    with pytest.raises(MutationError, match="is computed from others"):
+        function(w * 2)
+    w.register_hook(lambda slope: slope * 2)
+    with pytest.raises(MutationError, match="its argument 'y' has hooks"):
+        function(w)
+    assert w.grad.tolist() == [2.0, 2.0]
+
+
+def test_gradients_that_nobody_looks_at_are_no_matter_of_a_program() -> None:
+    compiled = pb.compile(lambda w: (w * w).sum())
+    w = pb.ones(2, requires_grad=True)
+    for _ in range(3):
+        compiled(w).backward()
+    assert compiled.cache_info().traces == 1
+    assert w.grad.tolist() == [6.0, 6.0]
+
+
+def test_what_is_given_back_shares_no_memory_with_gradients() -> None:
+    @pb.compile
+    def function(w: Any) -> Any:
+        (w * w).sum().backward()
+        return w.grad, w.grad.reshape(2, 1)
+
+    w = pb.ones(2, requires_grad=True)
+    found = function(w)
+    w.grad.zero_()
+    assert [one.sum().item() for one in found] == [4.0, 4.0]
 
 
 def test_data_of_another_shape_is_refused() -> None:
