@@ -225,6 +225,8 @@ def _in_graph(function: type[Function], inputs: tuple[Any, ...], options: dict[s
     Raises:
         OnTapeOnly: it is called on the tape, as outside of traces.
     """
+    if getattr(function.backward, "is_once_differentiable", False):
+        raise OnTapeOnly
     needs = tuple(isinstance(one, Tensor) and one.requires_grad for one in inputs)
     apart: list[bool] = []
 
@@ -414,6 +416,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         marked = tuple(_marked(one, node) for one in given)
         return marked[0] if single else marked
 
+    once.is_once_differentiable = True  # type: ignore[attr-defined]
     return once
 
 
@@ -425,10 +428,11 @@ class RefusingNode(GradNode):
     def name(self) -> str:
         return "DelayedError"
 
+    def refusal(self) -> str:
+        return "trying to differentiate twice a function that was marked with @once_differentiable"
+
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
-        raise GradientError(
-            "trying to differentiate twice a function that was marked with @once_differentiable"
-        )
+        raise GradientError(self.refusal())
 
 
 def _marked(value: Any, node: GradNode) -> Any:

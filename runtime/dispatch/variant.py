@@ -26,6 +26,7 @@ from ..tape.engine import accumulate
 from ..tape.inplace import keep_saved, may_overlap, require_assignable
 from ..tracing.signature import Conformed, conform
 from ..tracing.tracing import LeafGradient, Overwritten, Traced, Written, gradient_state
+from ..values.modes import enable_grad
 from ..values.nodes import FREED, Edge, GradNode, edge_of, next_sequence, overwritten_message, tensor_at
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, TorchTensor, make, require_writable
@@ -424,10 +425,11 @@ class Variant(Runs):
         graph, wrt, recorded = self.traced.graph, self.wrt, self.pair.cotangent_outputs
         on_tape = self.traced.gradient
 
-        def gradient(inputs: list[Tensor], cotangents: list[Tensor]) -> Any:
+        def gradient(inputs: list[Tensor], cotangents: list[Tensor | None]) -> Any:
             outputs = evaluate_graph(graph, inputs) if on_tape is None else on_tape.again(inputs)
-            differentiated = [outputs[position] for position in recorded]
-            return pull_back(differentiated, [inputs[position] for position in wrt], cotangents)
+            given = [(outputs[place], one) for place, one in zip(recorded, cotangents) if one is not None]
+            differentiated, started = zip(*given)
+            return pull_back(differentiated, [inputs[position] for position in wrt], started)
 
         return self.compile(gradient, name=f"gradient_of_{self.traced.graph.name}", options=self.options)
 
@@ -512,6 +514,10 @@ class CompiledNode(GradNode):
         if create_graph or not all(map(_is_concrete, given)):
             self._check_versions()
             return self._pull_recorded(given)
+        if variant.traced.gradient is not None and any(one is None for one in given):
+            with enable_grad():
+                found = self._pull_recorded(given)  # hooks and Functions see what nobody asks for
+            return [one if one is None else one._value for one in found]
         produced = self.produced
         arrays = []
         for kind, index in variant.backward_inputs:
@@ -583,10 +589,12 @@ class CompiledNode(GradNode):
             tensor_at(array, edges.get(position), cell)
             for position, (array, (cell, _)) in enumerate(zip(arrays, self.saved))
         ]
+        is_on_tape = self.variant.traced.gradient is not None
         cotangents = [
-            wrap(np.zeros_like(self.produced[position]) if one is None else one)
+            None if one is None and is_on_tape
+            else wrap(np.zeros_like(self.produced[position]) if one is None else one)
             for position, one in zip(pair.cotangent_outputs, given)
-        ]
+        ]  # fmt: skip
         return list(self.variant.gradient_function(inputs, cotangents))
 
     def _require_kept(self, cotangents: Sequence[Any], wanted: Sequence[bool]) -> None:

@@ -410,7 +410,7 @@ class _Run:
             overwritten = self._overwritten(results.leaves, gone)
             new_gradients = [one for one in self.gradients.values() if one.is_new]
             outputs += [self._output(one.tensor._grad) for one in new_gradients]
-            pulled = self._pull_on_tape(results.leaves)
+            pulled = self._pull_on_tape(results.leaves, gone)
             self._check_hooks(results.leaves)
             count = len(outputs)
             outputs += [one for one in self.trace.counts if one is not None]
@@ -558,9 +558,10 @@ class _Run:
         if have_own_backward(targets_behind(self._recorded(leaves).values())):
             self.substitution.check()
 
-    def _pull_on_tape(self, leaves: Sequence[Any]) -> _Pulled:
+    def _pull_on_tape(self, leaves: Sequence[Any], gone: Mapping[int, str]) -> _Pulled:
         """The gradients on the tape, if it knows what the graph does not: a Function's backward, a hook."""
-        tensors = {position: leaf for position, leaf in enumerate(leaves) if _requires_grad(leaf)}
+        asked = (place for place, leaf in enumerate(leaves) if _requires_grad(leaf) and place not in gone)
+        tensors = {position: leaves[position] for position in asked}
         nodes = [tensor.grad_fn for tensor in tensors.values() if tensor.grad_fn is not None]
         if not self.records or not have_own_backward(targets_behind(nodes)):
             return _Pulled((), (), {})
