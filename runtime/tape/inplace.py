@@ -8,8 +8,8 @@ base and views keep exact gradients.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -216,12 +216,23 @@ def fitted(value: Tensor, target: Tensor) -> Tensor:
 
 
 def _write(memory: np.ndarray, value: np.ndarray) -> None:
-    if not memory.flags.writeable or (0 in memory.strides and memory.size > 1 and _overlaps(memory)):
+    if 0 in memory.strides and memory.size > 1 and _overlaps(memory):
+        _refuse_expanded(memory.shape)
+    if not memory.flags.writeable:
         raise GradientError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-            "location, or its memory is read-only. Please clone() the tensor before performing the operation."
+            f"unsupported operation: the memory of the written-to tensor, of shape {list(memory.shape)}, is "
+            f"read-only, as that of a row of what expand() gives, or of a read-only array{at_caller()}. "
+            "Please clone() the tensor before performing the operation."
         )
     np.copyto(memory, value)
+
+
+def _refuse_expanded(shape: Sequence[int]) -> NoReturn:
+    raise GradientError(
+        "unsupported operation: more than one element of the written-to tensor, of shape "
+        f"{list(map(int, shape))}, refers to a single memory location, as of what expand() gives"
+        f"{at_caller()}. Please clone() the tensor before performing the operation."
+    )
 
 
 def _overlaps(memory: np.ndarray) -> bool:
@@ -327,10 +338,7 @@ def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tenso
         return apply(complex_of, apply(real, base), value, grad_name="CopySlices")
     if operator in (pairs_of, of_pairs):
         return apply(of_pairs if operator is pairs_of else pairs_of, value, grad_name="CopySlices")
-    raise GradientError(
-        "a write into an expanded tensor: one element of the written-to tensor stands for several. "
-        "clone() the tensor before writing."
-    )
+    _refuse_expanded(apply(operator, base, **attributes)._value.shape)
 
 
 def _with_part(base: Tensor, value: Tensor, attributes: Mapping[str, Any]) -> Tensor:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +27,19 @@ from ..captures.classes import copy_class, with_code
 from ..captures.containers import Written
 from ..captures.memoised import Memoised
 from ..captures.objects import CONTAINERS, attributes_of, is_opaque
-from ..captures.places import ABSENT, Changed, Drawing, Holder, Key, Number, Place, Reading, Source, StandIn
+from ..captures.places import (
+    ABSENT,
+    NOTHING,
+    Changed,
+    Drawing,
+    Holder,
+    Key,
+    Number,
+    Place,
+    Reading,
+    Source,
+    StandIn,
+)
 from ..captures.state import Counted
 from ..values.tensor import Tensor
 from .asked_types import BUILT_IN
@@ -64,6 +77,20 @@ class ChangesFound(Exception):
     def __init__(self, found: Changed) -> None:
         super().__init__()
         self.found = found
+
+
+class CachedFound(ChangesFound):
+    """A trace that was the first to ask for properties which objects keep (`functools.cached_property`)."""
+
+    def __init__(self, properties: list[tuple[Any, str]]) -> None:
+        super().__init__(NOTHING)
+        self.properties = properties
+
+    def keep(self) -> None:
+        """Have the objects compute and keep them, as a plain call would."""
+        for owner, name in self.properties:
+            vars(owner).pop(name, None)
+            getattr(owner, name)
 
 
 class Substitution:
@@ -113,6 +140,7 @@ class Substitution:
             LeakedTraceError: a traced value was stored in one.
         """
         function = self._function
+        self._check_new_attributes()
         for written in self._written:
             written.check()
         numbers: set[tuple[int, Any]] = set()
@@ -144,6 +172,26 @@ class Substitution:
         unknown = numbers - {(id(one.owner), one.key) for one in self._reading.numbers}
         if unknown:
             raise ChangesFound(Changed(frozenset(numbers)))
+
+    def _check_new_attributes(self) -> None:
+        """Raise where the function has stored traced values in new attributes of objects.
+
+        Raises:
+            CachedFound: they are cached properties. LeakedTraceError: they are others.
+        """
+        properties = []
+        for one in self._watched:
+            if one.kind != "instance" or isinstance(one.original, FunctionType):
+                continue
+            for key, value in _content(one.current).items():
+                if key in one.before or not _is_traced(value):
+                    continue
+                kept = inspect.getattr_static(type(one.original), key, None)
+                if not isinstance(kept, functools.cached_property):
+                    _refuse_traced(self._function, f"{one.label}, at {key!r},", value)
+                properties.append((one.original, key))
+        if properties:
+            raise CachedFound(properties)
 
     def commit(self) -> dict[int, Any]:
         """Write into the user's containers what the trace has written; those containers, by identity."""
@@ -469,8 +517,12 @@ def _refill(holder: Any, before: dict[Any, Any], is_container: bool) -> None:
             _store(holder, key, value)
 
 
+def _is_traced(value: Any) -> bool:
+    return isinstance(value, Tensor) and isinstance(value._value, Node)
+
+
 def _refuse_traced(function: str, where: str, value: Any) -> None:
-    if isinstance(value, Tensor) and isinstance(value._value, Node):
+    if _is_traced(value):
         raise LeakedTraceError(
             f"{function} stores a traced value in {where} while it is traced. The value has no numbers, and "
             f"later calls do not run the Python code that stores it. Return it instead."

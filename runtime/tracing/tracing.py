@@ -48,7 +48,7 @@ from .counters import NONE, Counted, Counting, LoopCounters, counted
 from .guards import Guards
 from .signature import Call, conform, is_number, spec_of_leaf
 from .standpoints import Standpoints
-from .substitution import ChangesFound, Substitution
+from .substitution import CachedFound, ChangesFound, Substitution
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,10 +237,17 @@ def trace_call(
         TraceError: it calls itself without end.
     """
     written = {} if containers is None else containers
-    changed = Changed(containers=written)
+    changed, kept = Changed(containers=written), 0
     while True:
         try:
             return _Run(function, call, name, answers, changed, rolls_turns, counters).traced(written)
+        except CachedFound as error:
+            kept += len(error.properties)
+            if kept > MOST_NUMBERS:
+                raise MutationError(
+                    f"{name} asks objects for properties that these do not keep. Pass what they compute."
+                ) from None
+            error.keep()
         except ChangesFound as error:
             found = error.found
             if (

@@ -94,9 +94,52 @@ def test_methods_and_properties_with_a_cache() -> None:
     Model.scaled.cache_clear()
     compiled = pb.compile(model.value)
     np.testing.assert_allclose(compiled(X), X * 4 + 6)
-    assert Model.scaled.cache_info().currsize == 0 and vars(model).keys() == {"weight"}
+    assert Model.scaled.cache_info().currsize == 0
     np.testing.assert_allclose(model.value(X), X * 4 + 6)
     np.testing.assert_allclose(compiled(X), X * 4 + 6)
+
+
+class Kept:
+    def __init__(self) -> None:
+        self.weight = pb.ones(3)
+        self.computed = 0
+
+    @functools.cached_property
+    def twice(self) -> Any:
+        self.computed += 1
+        return self.weight * 2
+
+    def value(self, x: Any, is_doubled: bool) -> Any:
+        return x * (self.twice if is_doubled else self.weight)
+
+    compiled = pb.compile(value)
+
+    @pb.compile
+    def kept_by_hand(self, x: Any) -> Any:
+        if not hasattr(self, "made"):
+            self.made = self.weight * 2
+        return x * self.made
+
+
+def test_a_cached_property_is_computed_once_and_kept() -> None:
+    plain, compiled = Kept(), Kept()
+    for is_doubled in (False, True, True):
+        x = pb.tensor([1.0, 2.0, 3.0])
+        expected = plain.value(x, is_doubled)
+        assert compiled.compiled(x, is_doubled).tolist() == expected.tolist()
+        assert compiled.computed == plain.computed
+        for one in (plain, compiled):
+            one.weight = one.weight * 5
+    assert compiled.twice.tolist() == plain.twice.tolist()
+    del compiled.twice
+    assert compiled.compiled(pb.ones(3), True).tolist() == [250.0, 250.0, 250.0]
+
+
+def test_what_is_kept_by_hand_is_refused() -> None:
+    model = Kept()
+    with pytest.raises(pb.errors.LeakedTraceError, match="stores a traced value in self, at 'made'"):
+        model.kept_by_hand(pb.ones(3))
+    assert "made" not in vars(model)
 
 
 def test_a_cache_does_not_lose_a_gradient() -> None:

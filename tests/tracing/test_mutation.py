@@ -315,3 +315,26 @@ def test_an_array_from_outside_that_shows_an_argument() -> None:
     with pytest.raises(MutationError, match="'x', whose memory held shows as well"):
         filled(held)
     assert held.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda y: y.add_(1),
+        lambda y: y.__setitem__((slice(None), 0), 1.0),
+        lambda y: y.__setitem__(0, 1.0),
+        lambda y: y[0].zero_(),
+    ],
+)
+def test_expanded_memory_is_not_written(write: Callable[[Any], Any]) -> None:
+    def function(x: Any) -> Any:
+        y = x.expand(2, 3)
+        write(y)
+        return y.sum()
+
+    for one in (function, pb.compile(function)):
+        x = pb.ones(3)
+        line = r"expand\(\) gives.*, at test_mutation.py:\d+ .*Please clone\(\) the tensor"
+        with pytest.raises(RuntimeError, match=line):
+            one(x)
+        assert x.tolist() == [1.0, 1.0, 1.0]
