@@ -182,8 +182,8 @@ def _zeros_like(node: Node) -> Node:
 
 
 @rewrite("in_place_of")
-def _in_place_of(node: Node) -> Node:
-    return node.operands[1]
+def _in_place_of(node: Node) -> Node | None:
+    return _same_shape(node.operands[1], node)
 
 
 @rewrite("convert")

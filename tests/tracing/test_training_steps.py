@@ -334,6 +334,23 @@ def a_computed_value_keeps_its_history(m: Any, compiled: Compile) -> Any:
 
 
 @program
+def one_number_everywhere(m: Any, compiled: Compile) -> Any:
+    x = m.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+
+    @compiled
+    def function(x: Any) -> Any:
+        y, z = x * 3, x * 2
+        with m.no_grad():
+            y.zero_()
+            z[1:].fill_(2.0)
+        return (1.5 * y).sum() + (z * y).sum() + z.sum()
+
+    result = function(x)
+    result.backward()
+    return result.item(), x.grad.tolist()
+
+
+@program
 def views_of_what_is_written(m: Any, compiled: Compile) -> Any:
     x = m.tensor([1.0, 2.0, 3.0], requires_grad=True)
     z = m.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
