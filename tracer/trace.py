@@ -215,6 +215,10 @@ class Trace:
         self.guards: list[Guard] = []
         self.strides: dict[Node, tuple[int, ...]] = {}
         """How values would lie in memory, as far as that was asked."""
+        self.input_strides: dict[Node, tuple[int, ...]] = {}
+        """Of inputs that do not lie in C's order how they do."""
+        self.has_written = False
+        """Whether the function has written into anything: then it matters which reshapes are copies."""
         self._answers = answers
         self._asked: dict[tuple[Node, Any], np.ndarray] = {}
         self.streams: dict[Stream, Any] = {}

@@ -164,7 +164,7 @@ class Prefixes:
     def _merge_anew(self, path: Path) -> _Merged | None:
         traced = path.traced
         changes = traced.written, traced.overwritten, traced.gone, traced.gradients, traced.updates
-        if any((*changes, traced.drawn, traced.gradient)):
+        if any((*changes, traced.layouts, traced.drawn, traced.gradient)):
             return None
         if any(guard.counts is not None for guard in traced.guards.guards):  # which are of this path alone
             return None
@@ -329,6 +329,7 @@ class Prefixes:
                 constants=tuple(array for array, _ in constants),
                 written=(),
                 overwritten=(),
+                layouts=(),
                 gone={},
                 gradients=(),
                 drawn=(),

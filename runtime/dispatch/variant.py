@@ -26,6 +26,7 @@ from ..tape.engine import accumulate
 from ..tape.inplace import keep_saved, may_overlap, require_assignable
 from ..tracing.signature import Conformed, conform
 from ..tracing.tracing import LeafGradient, Overwritten, Traced, Written, gradient_state
+from ..values.memory_order import layout_of
 from ..values.modes import enable_grad
 from ..values.nodes import FREED, Edge, GradNode, edge_of, next_sequence, overwritten_message, tensor_at
 from ..values.saved import saved_values
@@ -187,11 +188,12 @@ class Variant(Runs):
         traced = self.traced
         core = self._recording_core() if self.differentiable else self._core()
         reading, sources, states = traced.reading.read, traced.sources, traced.gradients
+        layouts = traced.layouts
         constants, drawn, takes_tensors = traced.constants, traced.drawn, traced.takes_tensors
         if traced.written:
             core = self._writing(core)
         updates = None if reading is None else traced.updates
-        if not sources and not constants and not drawn and not states and updates is None:
+        if not sources and not constants and not drawn and not states and not layouts and updates is None:
             if reading is None:
                 return core
             return lambda leaves: STALE if reading() is None else core(leaves)
@@ -207,17 +209,26 @@ class Variant(Runs):
         joined = _joined_with_given if traced.written else _joined
         first_source = len(traced.argument_names)
 
-        def tensor_of(state: LeafGradient, leaves: Sequence[Any], values: tuple[Any, ...]) -> Tensor:
-            place = state.position
-            return leaves[place] if place < first_source else values[sources[place - first_source]]
+        def given_at(place: int, leaves: Sequence[Any], values: tuple[Any, ...]) -> Any:
+            if place < first_source:
+                return getattr(leaves, "given", leaves)[place]
+            return values[sources[place - first_source]]
+
+        def lie_alike(leaves: Sequence[Any], values: tuple[Any, ...]) -> bool:
+            arrays = ((given_at(place, leaves, values), layout) for place, layout in layouts)
+            return all(
+                layout_of(one._value if isinstance(one, Tensor) else one) == layout for one, layout in arrays
+            )
 
         def run_with_sources(leaves: Sequence[Any]) -> Any:
             values = () if reading is None else reading()
             if values is None or (updates is not None and not updates.holds(values)):
                 return STALE
+            if layouts and not lie_alike(leaves, values):
+                return STALE
             given = reached(values)  # Tensors become arrays when it is run
             if states:
-                tensors = [tensor_of(state, leaves, values) for state in states]
+                tensors = [given_at(state.position, leaves, values) for state in states]
                 if any(gradient_state(one) != state.before for one, state in zip(tensors, states)):
                     return STALE
                 given += [one._grad for one, state in zip(tensors, states) if state.is_taken]

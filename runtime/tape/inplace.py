@@ -84,6 +84,7 @@ def assign(target: Tensor, value: Tensor, began: int | None = None) -> Tensor:
 
 def note_traced_write(target: Tensor) -> None:
     """Note what a traced function writes while operations are recorded, which some memory must not be."""
+    current_trace().has_written = True
     if is_recording() and not (target._view is not None and target._view.is_detached):
         current_trace().recorded_writes.add(id(target._cell))
 

@@ -38,6 +38,7 @@ from ..captures.state import Updates
 from ..tape.apply import apply, cut_off, of_kind
 from ..values.differentiated import differentiating, is_differentiated
 from ..values.flatten import Results, is_container, structured_parts, with_classes
+from ..values.memory_order import layout_of
 from ..values.modes import is_recording, no_grad
 from ..values.nodes import GradNode, have_own_backward, next_sequence, targets_behind
 from ..values.plain_arrays import require_plain_array
@@ -135,6 +136,8 @@ class Traced:
     constants: tuple[np.ndarray, ...]
     written: tuple[Written, ...]
     overwritten: tuple[Overwritten, ...]
+    layouts: tuple[tuple[int, tuple[int, ...]], ...]
+    """Of inputs that may lie in memory otherwise, where it matters: their positions and `layout_of`."""
     gone: Mapping[int, str]
     """The results that have no gradient left, with what to say of it: all ways lead through such nodes."""
     gradients: tuple[LeafGradient, ...]
@@ -425,7 +428,9 @@ class _Run:
             guards = Guards(asked)
         outputs[count:count] = guards.outputs
         used = set(Graph(self.name, (), (*outputs, *pulled.gradients.values())).nodes)
-        used |= {node for _, node in written} | {one.node for one in self.gradients.values()}
+        layouts = self._layouts()
+        used |= {node for _, node in written} | {node for node, _ in layouts}
+        used |= {one.node for one in self.gradients.values()}
         gradients = [one for one in self.gradients.values() if one.before_node in used]
         of_gradients = [one.before_node for one in gradients if one.before_node is not None]
         sources = [
@@ -464,6 +469,7 @@ class _Run:
             constants=tuple(conform(array) for array, _ in constants),
             written=tuple(self._how_written(tensor, graph.inputs.index(node)) for tensor, node in written),
             overwritten=tuple(one.among(graph.inputs, needs_grad) for one in overwritten),
+            layouts=tuple((graph.inputs.index(node), layout) for node, layout in layouts),
             gone=gone,
             gradients=self._leaf_gradients(graph, len(results.leaves) + len(written), gradients),
             drawn=tuple(draw for draw, _ in drawn),
@@ -653,9 +659,29 @@ class _Run:
         tensor._requires_grad = self._needs_grad(leaf)
         self.stand_ins.append((tensor, node, description))
         self.given[id(tensor)] = leaf, node
+        self._note_layout(leaf, node)
         if tensor._requires_grad and is_differentiated(leaf):
             self.differentiated.append(tensor)
         return tensor
+
+    def _note_layout(self, leaf: Any, node: Node) -> None:
+        """Let the trace know of an array that does not lie in C's order."""
+        array = leaf._value if isinstance(leaf, Tensor) else leaf
+        if not isinstance(array, np.ndarray) or array.flags.c_contiguous:
+            return
+        steps = [step // array.itemsize for step in array.strides]
+        self.trace.input_strides[node] = (
+            tuple(steps) if array.ndim == node.ndim else (*(2 * step for step in steps), 1)
+        )
+
+    def _layouts(self) -> list[tuple[Node, tuple[int, ...]]]:
+        """How the inputs lie whose layout was asked for, where the function writes."""
+        found = []
+        for leaf, node in self.given.values() if self.trace.has_written else ():
+            array = leaf._value if isinstance(leaf, Tensor) else leaf
+            if isinstance(array, np.ndarray) and array.ndim and node in self.trace.strides:
+                found.append((node, layout_of(array)))
+        return found
 
     def is_differentiated(self, label: str) -> bool:
         """Whether a leaf is part of an argument that is differentiated."""

@@ -1,8 +1,9 @@
 """How the elements of a traced value lie in memory where the function is called plainly.
 
 There a reshape shows the memory of its operand if it can, and else copies; what is written afterwards says
-which. A graph has no memory, so this asks how its operators would have laid out theirs: inputs in order,
-results of elementwise operators as their operands, views as their steps say.
+which. A graph has no memory, so this asks how its operators would have laid out theirs: inputs as they lie in
+the call that is traced, which is a guard where the function writes, results of elementwise operators as their
+operands, views as their steps say.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...tracer.dims import plain
 from ...tracer.graph import Node
-from ...tracer.ops.elementwise import imag, real
+from ...tracer.ops.elementwise import identity, imag, real
 from ...tracer.ops.movement import (
     inverse_permutation,
     of_pairs,
@@ -36,13 +37,23 @@ def reshaped_in_place(node: Node, shape: Sequence[int]) -> bool:
     return node.ndim < 2 or _reshaped(node.shape, strides_of(node), shape) is not None
 
 
+def layout_of(array: np.ndarray) -> tuple[int, ...]:
+    """What decides whether an array's elements can be shown in another shape: the steps that are taken."""
+    return tuple(step for step, extent in zip(array.strides, array.shape) if extent > 1)
+
+
 def in_order_of(node: Node, former: Node) -> Node:
     """The value, laid out as the one in whose memory it is written."""
-    if node is former or node.ndim < 2 or _lie_alike(node, former):
+    if node is former or not node.ndim or _lie_alike(node, former):
         return node
-    dims = _from_outside(strides_of(former))
-    inner = Node.apply(permute, (node,), {"dims": dims})
-    return Node.apply(permute, (in_order(inner),), {"dims": inverse_permutation(dims)})
+    if node.ndim == 1:
+        found = identity(node)
+    else:
+        dims = _from_outside(strides_of(former))
+        inner = Node.apply(permute, (node,), {"dims": dims})
+        found = Node.apply(permute, (in_order(inner),), {"dims": inverse_permutation(dims)})
+    current_trace().strides[found] = strides_of(former)  # with its gaps, if there are
+    return found
 
 
 def in_order(node: Node) -> Node:
@@ -50,7 +61,9 @@ def in_order(node: Node) -> Node:
     if is_in_order(node):
         return node
     flat = Node.apply(reshape, (node,), {"shape": (node.spec.size,)})
-    return Node.apply(reshape, (flat,), {"shape": node.shape})
+    found = Node.apply(reshape, (flat,), {"shape": node.shape})
+    current_trace().strides[found] = _in_order(node.shape)  # also of what is expanded
+    return found
 
 
 def is_in_order(node: Node) -> bool:
@@ -65,13 +78,14 @@ def _lie_alike(one: Node, other: Node) -> bool:
 
 def strides_of(node: Node) -> Strides:
     """How many elements lie between neighbours, of each dimension."""
-    known = current_trace().strides
-    pending = [node]
+    trace = current_trace()
+    known = trace.strides
+    pending = [] if node in known else [node]
     while pending:
         one = pending[-1]
         missing = [operand for operand in _asked(one) if operand not in known]
         if not missing:
-            known[one] = _strides(one, known)
+            known[one] = trace.input_strides.get(one) or _strides(one, known)
             pending.pop()
         pending += missing
     return known[node]

@@ -338,3 +338,71 @@ def test_expanded_memory_is_not_written(write: Callable[[Any], Any]) -> None:
         with pytest.raises(RuntimeError, match=line):
             one(x)
         assert x.tolist() == [1.0, 1.0, 1.0]
+
+
+LAYOUTS: list[Callable[[Any], Any]] = [
+    np.array,
+    np.asfortranarray,
+    lambda a: np.repeat(a, 2, axis=1)[:, ::2],
+    lambda a: a[::-1].copy()[::-1],
+]
+
+
+@pytest.mark.parametrize("reached", [False, True])
+def test_reshapes_are_views_or_copies_as_the_array_lies(reached: bool) -> None:
+    """A reshape of what does not lie in order is a copy: what is written into it is not seen."""
+
+    def program(x: Any) -> Any:
+        target = held[0] if reached else x
+        y = target * 2.0
+        target.reshape(2, 6)[1] = 7.0
+        target.ravel()[:2] += 1.0
+        y.reshape(-1)[3:5] = -1.0
+        return y.sum()
+
+    compiled = pb.compile(program)
+    for _ in range(2):
+        for layout in LAYOUTS:
+            whole = np.arange(12.0).reshape(3, 4)
+            found, expected = layout(whole), layout(whole)
+            held = [expected]
+            total = program(expected)
+            held = [found]
+            assert compiled(np.ones(1) if reached else found) == total
+            np.testing.assert_array_equal(found, expected)
+    assert compiled.cache_info().traces <= len(LAYOUTS)
+
+
+def test_an_array_that_is_filled_lies_as_before() -> None:
+    def program(x: Any) -> None:
+        x.fill(0.5)
+        x[x > 1.0] = 2.0
+        x.reshape(2, 6)[1] = 7.0
+
+    for layout in LAYOUTS:
+        found, expected = layout(np.ones((3, 4))), layout(np.ones((3, 4)))
+        program(expected)
+        pb.compile(program)(found)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_row_with_gaps_is_copied_by_ravel() -> None:
+    def program(x: Any) -> None:
+        x.ravel()[1:] += 1.0
+        x.fill(0.5)
+        x.ravel()[0] = 3.0
+        x.reshape(2, 3)[1] = 7.0
+
+    compiled = pb.compile(program)
+    for layout in (np.array, lambda a: np.repeat(a, 2)[::2], lambda a: a[::-1].copy()[::-1]):
+        found, expected = layout(np.ones(6)), layout(np.ones(6))
+        program(expected)
+        compiled(found)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_how_arrays_lie_is_no_matter_where_nothing_is_written() -> None:
+    compiled = pb.compile(lambda x: (x.reshape(2, 6) * 2.0).sum())
+    for layout in LAYOUTS:
+        assert compiled(layout(np.ones((3, 4)))) == 24.0
+    assert compiled.cache_info().traces == 1
