@@ -141,3 +141,33 @@ def test_what_pytorch_copies_is_a_copy(expression: str) -> None:
     assert made.tolist() == before
     made.fill_(77.0)
     assert x.tolist() == [3.0, 99.0, 2.0, 7.0]
+
+
+RETURNED: dict[str, Any] = {
+    "itself": lambda x: x,
+    "a slice": lambda x: x[1:],
+    "all of it": lambda x: x[...],
+    "a row": lambda x: x[0],
+    "transposed": lambda x: x.T,
+    "reshaped": lambda x: x.reshape(3, 2),
+    "flat": lambda x: x.ravel(),
+    "twice": lambda x: (x, x)[1],
+    "written": lambda x: x.__iadd__(1.0),
+}
+
+
+@pytest.mark.parametrize("requires_grad", [None, False, True])
+@pytest.mark.parametrize("name", RETURNED)
+def test_what_a_compiled_function_returns_is_a_copy(name: str, requires_grad: bool | None) -> None:
+    """A plain function gives its argument, or a view of it: documented in `docs/in_place.md`."""
+    function = RETURNED[name]
+    array = np.arange(6.0).reshape(2, 3)
+    x = array if requires_grad is None else pb.from_numpy(array).requires_grad_(requires_grad)
+    with pb.no_grad():
+        result = pb.compile(function)(x)
+    memory = result if requires_grad is None else result.numpy()
+    assert result is not x and not np.shares_memory(memory, array)
+    before = array.copy()
+    memory[...] = -1.0
+    np.testing.assert_array_equal(array, before)
+    assert result.shape == function(array.copy()).shape
