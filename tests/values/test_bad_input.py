@@ -263,7 +263,8 @@ def test_what_is_reached_from_outside_and_overwritten() -> None:
         latest = [1]
         return x
 
-    with pytest.raises(MutationError, match="writes writes into table"):
+    table.flags.writeable = False
+    with pytest.raises(MutationError, match="writes writes into table, which is a read-only array"):
         writes(X)
     with pytest.raises(MutationError, match="replaces changes the variable latest of an enclosing function"):
         replaces(X)
@@ -277,8 +278,8 @@ def test_backward_in_a_traced_function() -> None:
         value.backward()
         return value
 
-    with pytest.raises(MutationError, match="steps calls backward.*value_and_grad"):
-        steps(pb.tensor(X, requires_grad=True))
+    with pytest.raises(MutationError, match=r"steps calls backward.*'w' is computed from others.*autograd\.grad"):
+        steps(pb.tensor(X, requires_grad=True) * 2)
 
 
 def test_an_error_of_the_users_function_passes_through_and_nothing_stays() -> None:
