@@ -25,6 +25,7 @@ from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .convolutions import CONVOLUTIONS
 from .descriptive import DESCRIPTIVE
+from .distances import DISTANCES, OF_SPATIAL
 from .filters import FILTERS
 from .interpolation import FUNCTIONS as INTERPOLATION
 from .riccati import OF_CONTROL
@@ -192,6 +193,8 @@ SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
     "scipy.fft": OF_SCIPY,
     "scipy.interpolate": INTERPOLATION,
     "scipy.stats": DESCRIPTIVE,
+    "scipy.spatial.distance": DISTANCES,
+    "scipy.spatial": OF_SPATIAL,
     "scipy.signal": {**CONVOLUTIONS, **FILTERS},
     "scipy.integrate": {
         "trapezoid": lambda y, x=None, dx=1.0, axis=-1: FUNCTIONS[np.trapezoid](tensor_of(y), x, dx, axis),

@@ -81,6 +81,26 @@ REMEDIES = {
         "Of scipy.signal, convolve, correlate, fftconvolve, oaconvolve, convolve2d, correlate2d, lfilter, "
         "sosfilt, filtfilt, sosfiltfilt, savgol_filter, detrend and hilbert take tensors"
     ),
+    "scipy.spatial.distance.": (
+        "Measures of truth values (hamming, jaccard, dice, ...) are constant between their steps, and have "
+        "no derivative; cdist and pdist with the other metrics, and functions of these names, take tensors"
+    ),
+    "KDTree": (
+        "Take the indices that query() of pullback.stop_gradient(x) finds, and compute the distances to "
+        "points[indices] with tensors"
+    ),
+    **dict.fromkeys(
+        ("ConvexHull", "Delaunay", "Voronoi", "HalfspaceIntersection"),
+        "Take the indices that it finds for pullback.stop_gradient(x), as .vertices or .simplices, and "
+        "compute with x[indices]",
+    ),
+    "Rotation": (
+        "Write the rotation as a matrix: scipy.linalg.expm of a skew-symmetric matrix takes tensors, and so "
+        "do products of quaternions written out"
+    ),
+    "scipy.spatial.": (
+        "Of scipy.spatial, distance_matrix, minkowski_distance and scipy.spatial.distance take tensors"
+    ),
     "pandas.": "Take arrays out of pandas objects, with .to_numpy(), and compute with those",
     "xarray.": "Take arrays out of xarray objects, with .to_numpy(), and compute with those",
 }  # fmt: skip

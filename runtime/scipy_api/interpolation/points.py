@@ -10,7 +10,7 @@ import numpy as np
 
 from ....tracer.errors import ArgumentError, ShapeError
 from ...functions import PUBLIC, declared, movement
-from ...functions.common import as_dtype, fail, filled
+from ...functions.common import array_dtype, as_dtype, fail, filled
 from ...functions.sorting import insertion_places
 from ...numpy_api.values import of_arrays
 from ...solvers.requirements import Failure, require
@@ -31,7 +31,7 @@ def doubles(value: Any) -> Tensor:
 def demanded(function: str, value: Tensor, holds: Any, text: str) -> Tensor:
     """The value, where something holds of it; else, where the program runs, ArgumentError."""
     failure = Failure(f"{function}: {text}", ArgumentError)
-    return value + require(filled((), 0.0, DOUBLE), declared.all(holds), failure)
+    return value + require(filled((), 0.0, array_dtype(value)), declared.all(holds), failure)
 
 
 def knots(function: str, x: Any, count: int, least: int = 2) -> Tensor:
