@@ -180,7 +180,7 @@ def fori_loop(
     """
     bounds = [integer_of("fori_loop", one, name) for one, name in ((lower, "lower"), (upper, "upper"))]
     carry = structured(init, "fori_loop", "init")
-    if all(isinstance(one, int) for one in bounds):
+    if not any(isinstance(one, Tensor) for one in bounds):  # which may stand for an int
         first, last = bounds
 
         def body(value: Any, row: Any) -> tuple[Any, None]:
@@ -415,7 +415,7 @@ def _scan_in_blocks(
 def _loop_between(lower: Any, upper: Any, body_fun: Function, carry: Structured, recompute: bool) -> Any:
     """A loop in a trace between bounds that are values."""
     first, last = (
-        make(constant(one, COUNT), Auxiliary) if isinstance(one, int) else one for one in (lower, upper)
+        one if isinstance(one, Tensor) else make(constant(one, COUNT), Auxiliary) for one in (lower, upper)
     )
 
     def run(tensors: list[Tensor], before: Structured) -> list[Tensor]:

@@ -189,6 +189,11 @@ class Sparse:
     def __neg__(self) -> Any:
         return Sparse(-self._real, self._factor)
 
+    def __abs__(self) -> Any:
+        return Sparse(abs(self._real), None if self._factor is None else abs(self._factor))
+
+    __hash__ = object.__hash__
+
 
 class Valued:
     """What stands for a sparse matrix whose values are traced: their places are plain numbers.
@@ -331,7 +336,10 @@ def _of_two(name: str) -> Callable[[Sparse, Any], Any]:
     return method
 
 
-for _name in ("__add__", "__radd__", "__sub__", "__rsub__", "__pow__", "__getitem__"):
+for _name in (
+    "__add__", "__radd__", "__sub__", "__rsub__", "__pow__", "__getitem__",
+    "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__",
+):  # fmt: skip
     setattr(Sparse, _name, _of_two(_name))
 
 

@@ -15,6 +15,7 @@ from ..scipy_api.scipy_functions import SOLVERS
 from ..scipy_api.sparse_products import Elements, Valued, parts_of
 from ..tensors.conversion import joined, tensor_of
 from ..values.foreign import is_sparse
+from .exponential_products import expm_multiply
 from .linear import linear_solve
 from .scipy_calls import refuse
 from .sparse import SparseFactor, splu
@@ -100,4 +101,5 @@ def _factors(name: str, matrix: Any) -> SparseFactor:
 SOLVERS["scipy.sparse.linalg"] = {
     **{name: _iterative(name) for name in ("cg", "bicgstab", "gmres")},
     "spsolve": spsolve, "splu": _splu, "factorized": factorized, "norm": norm,
+    "expm_multiply": expm_multiply,
 }  # fmt: skip

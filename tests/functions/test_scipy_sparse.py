@@ -111,6 +111,27 @@ def test_what_is_asked_of_a_matrix_is_scipys() -> None:
     np.testing.assert_allclose(pb.compile(function)(X), function(X))
 
 
+def test_absolute_values_and_comparisons_are_sparse() -> None:
+    matrix, other = A, A.copy()
+    other.data[0] += 1.0
+
+    def function(t: Any, x: Any) -> Any:
+        assert (matrix != other).nnz == 1
+        assert (matrix != matrix).nnz == 0
+        assert (matrix > 0).nnz + (matrix < 0).nnz == matrix.nnz
+        return (abs(A) + (matrix != other)) @ x + abs(A * t) @ x
+
+    def plain(t: Any, x: Any) -> Any:
+        return abs(A) @ x + (matrix != other).astype(float) @ x + np.abs(t) * (abs(A) @ x)
+
+    for one in (lambda *given: pb.vjp(function, *given)[0], pb.compile(function)):
+        np.testing.assert_allclose(one(-1.7, X), plain(-1.7, X))
+    slope = pb.grad(lambda t: function(t, X).sum())(-1.7)
+    np.testing.assert_allclose(slope, -(abs(A) @ X).sum())
+    with pytest.raises(UnsupportedError, match=r"csr_array.__ne__: a sparse matrix beside a Tensor"):
+        pb.grad(lambda x: (matrix != x).nnz * x.sum())(X)
+
+
 def test_wrong_uses() -> None:
     for transform in (lambda one: one, pb.compile):
         for call, error, match in (

@@ -580,3 +580,10 @@ def test_backward_fits_the_steps_of_a_loop_that_it_runs_again() -> None:
     slope = pb.tensor(0.7, dtype=pb.float64, requires_grad=True)
     pb.compile(area)(slope).backward()
     np.testing.assert_allclose(slope.grad.numpy(), 4.5)
+
+
+def test_a_bound_that_is_made_of_a_number_among_the_arguments() -> None:
+    """What stands for a number of Python's counts as a value, and not as an integer that is known."""
+    function = pb.compile(lambda t, x: pb.fori_loop(0, pb.ceil(2.0 * t).long(), lambda i, c: c * t, x))
+    for t in (2.5, 0.7):
+        np.testing.assert_allclose(function(t, np.ones(2)), np.full(2, t ** np.ceil(2 * t)))
