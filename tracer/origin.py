@@ -120,9 +120,10 @@ def is_users_code(code: CodeType) -> bool:
 
 
 def is_users_file(filename: str) -> bool:
-    """Whether a file is neither pullback's nor a library's."""
+    """Whether a file is neither pullback's nor a library's; of Cython's only tracebacks know."""
     return not (
         _own_files[filename]
+        or filename.endswith((".pyx", ".pxd", "<stringsource>"))
         or filename.startswith(_STANDARD_LIBRARY)
         or any(folder in filename for folder in _PACKAGES)
     )

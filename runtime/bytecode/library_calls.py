@@ -68,7 +68,8 @@ def _name(function: ast.expr, frame: FrameType) -> str:
     text = ast.unparse(function)
     if isinstance(function, ast.Name):
         found = _variable(frame, function.id)
-        return text if found is None else public_name(found) or text
+        is_object = library_of(found) and not hasattr(found, "__name__")  # an interpolant that is called
+        return text if found is None else public_name(type(found) if is_object else found) or text
     if not isinstance(function, ast.Attribute):
         return text
     names = text.split(".")

@@ -15,8 +15,9 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
-from ...tracer.errors import ArgumentError, GradientError, PullbackError, UnsupportedError
+from ...tracer.errors import ArgumentError, EagerOnlyError, GradientError, PullbackError, UnsupportedError
 from ...tracer.origin import at_caller, at_place, is_users_code, place_of_line
+from ...tracer.trace import is_tracing
 from ...tracer.tracebacks import hide_own_frames
 from ..bytecode.library_calls import call_at, library_call
 from .saved import saved_values
@@ -208,17 +209,32 @@ def explained(error: Exception, refusals: Sequence[PullbackError] = ()) -> Excep
     if hidden is not None:
         hidden.__suppress_context__ = True
         return hidden
+    if is_tracing() and READ_ONLY in str(error):
+        call, place = _met_at(raised)
+        return EagerOnlyError(
+            f"{call or 'a library'} asks for memory that it may write into, and a traced value has "
+            f"none{at_place(place)}."
+        )
     if not ABOUT_TENSORS.search(str(error)) or _is_of_plain_call(error):
         return error
     return _about_tensor(error, raised)
 
 
+READ_ONLY = "buffer source array is read-only"
+"""What functions written in Cython say of the array that a traced value answers with."""
+
+
+def _met_at(raised: TracebackType | None) -> tuple[str, str]:
+    """What the user's function called when an error was raised, and where."""
+    if raised is None:
+        return "", ""
+    call = call_at(raised.tb_frame, raised.tb_lasti)
+    return call, place_of_line(raised.tb_frame.f_code.co_filename, raised.tb_lineno)
+
+
 def _about_tensor(error: Exception, raised: TracebackType | None) -> Exception:
     """An error of the same kind that says where the user's function has met a Tensor."""
-    call = place = ""
-    if raised is not None:
-        call = call_at(raised.tb_frame, raised.tb_lasti)
-        place = place_of_line(raised.tb_frame.f_code.co_filename, raised.tb_lineno)
+    call, place = _met_at(raised)
     if "'NoneType'" in str(error):
         shown = f"{call or 'an operator'} is given None{at_place(place)}: {_shortened(str(error))}."
         return ArgumentError(f"{shown} Pass an array or a number in its place.")

@@ -21,6 +21,8 @@ import scipy.sparse
 import scipy.special
 from scipy.integrate import quad, quad_vec
 from scipy.optimize import brentq
+from scipy.spatial.transform import Rotation as SpatialRotation
+from scipy.spatial.transform import Slerp
 
 import pullback as pb
 from pullback import errors
@@ -28,6 +30,12 @@ from pullback import errors
 ONES = np.ones(3)
 X = np.array([0.6, 1.3, 2.1])
 RNG = np.random.default_rng(0)
+
+POINTS = RNG.standard_normal((6, 3))
+TURN = SpatialRotation.from_rotvec(ONES)
+BETWEEN = Slerp([0.0, 1.0], SpatialRotation.from_rotvec(POINTS[:2]))
+SURFACE = scipy.interpolate.RBFInterpolator(POINTS, POINTS[:, 0])
+PATCHES = scipy.interpolate.RectBivariateSpline(np.arange(5.0), np.arange(5.0), np.eye(5))
 
 LOST: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda x: scipy.integrate.quad_vec(lambda t: x[0] * t, 0, 1)[0], "scipy.integrate.quad_vec", "quad"),
@@ -41,6 +49,11 @@ LOST: list[tuple[Callable[[Any], Any], str, str]] = [
         "scipy.linalg.cho_solve_banded", "solveh_banded",
     ),
     (lambda x: scipy.sparse.diags([x], [0]).sum(), "scipy.sparse.diags", "toarray"),
+    (lambda x: SpatialRotation.from_rotvec(x).as_matrix().sum(), "Rotation.from_rotvec", "quaternions"),
+    (lambda x: TURN.apply(x).sum(), "scipy.spatial.transform.Rotation.apply", "quaternions"),
+    (lambda x: BETWEEN(x[0]).as_rotvec().sum(), "scipy.spatial.transform.Slerp", "scipy.spatial"),
+    (lambda x: SURFACE(x[None])[0], "scipy.interpolate.RBFInterpolator", "CubicSpline"),
+    (lambda x: PATCHES(x[0], x[1]).sum(), "scipy.interpolate.RectBivariateSpline", "CubicSpline"),
     (lambda x: np.fromiter(x, float).sum() * x[0], "numpy.fromiter", "numpy.array"),
     (lambda x: np.fromiter((v * v for v in x), float).sum(), "numpy.fromiter", "numpy.array"),
     (lambda x: sum(array.array("d", x)), "array.array", "numpy.array"),
@@ -66,6 +79,19 @@ def test_a_lost_gradient_is_an_error(function: Callable[[Any], Any], call: str, 
         message = str(caught.value)
         assert "no gradient" in message and "test_library_errors.py:" in message, message
         assert call in message and remedy in message and "stop_gradient" in message, message
+
+
+def test_functions_written_in_cython_run_uncompiled_where_no_gradient_is_lost() -> None:
+    """Some ask for memory that they may write into, which a traced value has not."""
+
+    def turned(x: Any) -> Any:
+        return TURN.apply(np.asarray(pb.stop_gradient(x))).sum() * x.sum()
+
+    text = r"Rotation.apply asks for memory that it may write into, .*test_library_errors.py:\d+  return TURN"
+    with pytest.warns(UserWarning, match=text):
+        found = pb.compile(turned)(X)
+    np.testing.assert_allclose(found, TURN.apply(X).sum() * X.sum())
+    np.testing.assert_allclose(pb.grad(turned)(X), np.full(3, TURN.apply(X).sum()))
 
 
 def in_the_middle(x: Any) -> Any:
