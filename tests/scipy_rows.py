@@ -45,6 +45,11 @@ def _of_beta(low: int, high: int) -> Callable[..., Any]:
     return lambda a, b, x: mp.betainc(a, b, x if low else 0, 1 if high else x, regularized=True)
 
 
+def _voigt(x: Any, sigma: Any, gamma: Any) -> Any:
+    z = (x + 1j * gamma) / (sigma * mp.sqrt(2))
+    return mp.re(mp.exp(-z * z) * mp.erfc(-1j * z)) / (sigma * mp.sqrt(2 * mp.pi))
+
+
 SPECIAL: dict[str, Special] = {
     "jv": Special(((0.3, 4.0), (0.3, 6.0)), "rd", mp.besselj, ((0.5, 60.0), (20.0, 3.0), (1.0, 1e-6))),
     "yv": Special(((0.3, 4.0), (0.3, 6.0)), "rd", mp.bessely, ((0.5, 60.0), (3.0, 0.01))),
@@ -226,6 +231,59 @@ SPECIAL: dict[str, Special] = {
     "shichi[1]": Special(((0.3, 3.0),), "d", mp.chi, ((1e-9,), (50.0,))),
     "lambertw": Special(((0.3, 3.0),), "d", mp.lambertw, ((-0.36,), (0.0,), (1e-9,), (1e5,))),
     "loggamma": Special(((0.3, 6.0),), "d", mp.loggamma, ((1e-9,), (1e9,))),
+    "fresnel[0]": Special(((-2.0, 2.0),), "d", mp.fresnels, ((1e-9,), (30.3,), (-5.5,))),
+    "fresnel[1]": Special(((-2.0, 2.0),), "d", mp.fresnelc, ((1e-9,), (30.3,), (-5.5,))),
+    "struve": Special(
+        ((-0.4, 4.0), (0.3, 6.0)), "rd", mp.struveh, ((0.5, 40.0), (2.0, 1e-3), (0.0, 0.0), (10.0, 3.0))
+    ),
+    "modstruve": Special(
+        ((-0.4, 4.0), (0.3, 6.0)), "rd", mp.struvel, ((0.5, 20.0), (2.0, 1e-3), (0.0, 0.0), (10.0, 3.0))
+    ),
+    "ellipkinc": Special(
+        ((-4.0, 4.0), (-1.0, 0.9)), "dd", mp.ellipf,
+        ((1.5, 0.999999), (1.57, 0.5), (0.3, -1e6), (10.0, 0.5), (1e-6, 0.9), (0.7, 0.0), (0.7, 1.0)),
+    ),
+    "ellipeinc": Special(
+        ((-4.0, 4.0), (-1.0, 0.9)), "dd", mp.ellipe,
+        ((1.5, 0.999999), (1.57, 0.5), (0.3, -1e6), (10.0, 0.5), (1e-6, 0.9), (0.7, 0.0), (0.7, 1.0)),
+    ),
+    **{
+        f"ellipj[{place}]": Special(
+            ((-2.0, 2.0), (0.1, 0.9)), "dd", lambda u, m, name=name: mp.ellipfun(name, u, m=m),
+            ((0.3, 1e-5), (2.0, 0.99999), (6.0, 0.5)),
+        )
+        for place, name in enumerate(("sn", "cn", "dn"))
+    },
+    "ellipj[3]": Special(((-2.0, 2.0), (0.1, 0.9)), "dd"),
+    "zeta": Special(
+        ((1.3, 4.0), (0.3, 3.0)), "dd", mp.zeta, ((1.01, 2.0), (30.0, 0.5), (2.0, 1e3), (2.0, 1e-3))
+    ),
+    "zetac": Special(((1.3, 4.0),), "d", lambda x: mp.zeta(x) - 1, ((1.01,), (40.0,), (0.3,))),
+    "lpmv": Special(((0, 2), (2, 5), (-0.8, 0.8)), "ood"),
+    **{
+        name: Special(
+            ((0.3, 6.0),), "d", lambda x, function=function: function(0, x), ((1e-6,), (12.0,))
+        )
+        for name, function in (("ber", mp.ber), ("bei", mp.bei), ("ker", mp.ker), ("kei", mp.kei))
+    },
+    **{name: Special(((0.3, 6.0),), "d") for name in ("berp", "beip", "kerp", "keip")},
+    "wrightomega": Special(
+        ((-3.0, 3.0),), "d", lambda x: mp.lambertw(mp.exp(x)), ((-40.0,), (1e9,), (50.0,))
+    ),
+    "ndtri_exp": Special(
+        ((-6.0, -0.1),), "d", lambda y: mp.sqrt(2) * mp.erfinv(2 * mp.exp(y) - 1), ((-30.0,), (-1e-9,))
+    ),
+    "powm1": Special(
+        ((0.3, 3.0), (-2.0, 2.0)), "dd", lambda x, y: x**y - 1,
+        ((1.0 + 1e-9, 0.3), (3.0, 1e-12), (50.0, 2.0)),
+    ),
+    "voigt_profile": Special(
+        ((-3.0, 3.0), (0.3, 2.0), (0.3, 2.0)), "ddd", _voigt,
+        ((50.0, 0.7, 0.1), (1e3, 1.0, 2.0), (0.3, 1.0, 1e-9)),
+    ),
+    "hankel1": Special(
+        ((0.3, 4.0), (0.3, 6.0)), "rd", lambda v, x: mp.re(mp.hankel1(v, x)), ((0.5, 60.0),)
+    ),
     "radian": Special(((0.0, 60.0), (0.0, 60.0), (0.0, 60.0)), "ddd"),
 }  # fmt: skip
 POLYNOMIALS: dict[str, tuple[float, ...]] = {

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...tracer.errors import UnsupportedError
 from ...tracer.ops.special import zeta as hurwitz
+from ...tracer.ops.special import zetac
 from ...tracer.ops.transcendents import lambert_w_imag, lambert_w_real
 from ..functions import PUBLIC, declared
 from ..functions.common import INTEGERS, as_dtype, fail, filled
@@ -32,6 +33,7 @@ from .riccati import OF_CONTROL
 from .scipy_linalg import OF_MATRICES
 
 FLOAT64 = np.dtype("float64")
+where = PUBLIC["where"]
 
 # --- scipy.special ------------------------------------------------------------------------------------------
 
@@ -54,11 +56,21 @@ def logsumexp(
     return tuple(found) if return_sign else found[0]
 
 
-def zeta(x: Any, q: Any = None) -> Tensor:
-    """Hurwitz' zeta function of x and q."""
-    if q is None:
-        fail(UnsupportedError, "scipy.special.zeta: q must be given for a Tensor, whose derivative is known.")
-    return apply(hurwitz, *floats(x, q))
+def zeta(x: Any, q: Any = None, out: Any = None) -> Tensor:
+    """Hurwitz' zeta function of x and q, or Riemann's; below 0 by its reflection (DLMF 25.4.1)."""
+    if out is not None:
+        fail(UnsupportedError, "scipy.special.zeta: out= takes no Tensors. Write out[...] = zeta(...).")
+    if q is not None:
+        return apply(hurwitz, *floats(x, q))
+    (value,) = floats(x)
+    is_low = value < 0
+    of_high = 1.0 + apply(zetac, where(is_low, 2.0, value))
+    low = where(is_low, value, -2.0)
+    turn = PUBLIC["remainder"](low, 4.0)
+    half = where(turn > 2, turn - 2.0, turn)
+    sine = where(turn > 2, -1.0, 1.0) * PUBLIC["sin"](0.5 * math.pi * where(half > 1, 2.0 - half, half))
+    factor = PUBLIC["exp"](PUBLIC["lgamma"](1.0 - low) + (low - 1.0) * math.log(2.0 * math.pi))
+    return where(is_low, 2.0 * factor * sine * (1.0 + apply(zetac, 1.0 - low)), of_high)
 
 
 def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Tensor:

@@ -12,7 +12,8 @@ from typing import Any
 
 from ...tracer.errors import UnsupportedError
 from ...tracer.operator import Operator
-from ...tracer.ops import bessel, transcendents
+from ...tracer.ops import bessel, elliptic, transcendents
+from ...tracer.ops.error_functions import COMPLEX
 from ...tracer.ops.gamma_ratios import log_beta, log_gamma_quotient
 from ..functions import PUBLIC
 from ..functions.common import fail
@@ -117,9 +118,12 @@ def _huber(delta: Any, x: Any) -> Tensor:
 def _pseudo_huber(delta: Any, x: Any) -> Tensor:
     """delta**2 (sqrt(1 + (x / delta)**2) - 1), as a quotient in which nothing cancels."""
     delta, x = floats(delta, x)
-    is_zero = PUBLIC["eq"](delta, 0) & PUBLIC["eq"](x, 0)
-    size = where(is_zero, 1.0, delta)
-    found = size * x * (x / (size + PUBLIC["hypot"](size, x)))
+    is_finite = PUBLIC["isfinite"](delta)
+    is_zero = PUBLIC["eq"](delta, 0) | (PUBLIC["eq"](x, 0) & ~is_finite)
+    is_far = PUBLIC["isinf"](x) & is_finite & ~is_zero
+    size, at = where(is_zero, 1.0, delta), where(is_far, 1.0, x)
+    found = where(is_far, math.inf, size * at * (at / (size + PUBLIC["hypot"](size, at))))
+    found = where(is_zero, 0.0, found)
     return where(delta < 0, math.inf, found)
 
 
@@ -378,14 +382,19 @@ def _quotient_of_degrees(angle: Any, other: Any) -> Any:
 # --- of several results ------------------------------------------------------------------------------------
 
 
-def _of_several(name: str, *results: Operator) -> Function:
-    """A ufunc of a real number whose results are those of operators."""
+def _reals(name: str, *values: Any) -> list[Tensor]:
+    found = floats(*values)
+    if any(one.is_complex() for one in found):
+        unknown(f"scipy.special.{name} of complex numbers")
+    return found
 
-    def call(x: Any) -> tuple[Tensor, ...]:
-        value = averaged(x)
-        if value.is_complex():
-            unknown(f"scipy.special.{name} of complex numbers")
-        return tuple(apply(one, value) for one in results)
+
+def _of_several(name: str, *results: Operator) -> Function:
+    """A ufunc of real numbers whose results are those of operators."""
+
+    def call(*values: Any) -> tuple[Tensor, ...]:
+        given = _reals(name, *values)
+        return tuple(apply(one, *given) for one in results)
 
     return call
 
@@ -396,12 +405,77 @@ SEVERAL = {
         "airy": (bessel.airy_ai, bessel.airy_ai_slope, bessel.airy_bi, bessel.airy_bi_slope),
         "sici": (transcendents.sine_integral, transcendents.cosine_integral),
         "shichi": (transcendents.hyperbolic_sine_integral, transcendents.hyperbolic_cosine_integral),
+        "fresnel": (transcendents.fresnel_sine, transcendents.fresnel_cosine),
+        "ellipj": (elliptic.jacobi_sn, elliptic.jacobi_cn, elliptic.jacobi_dn, elliptic.jacobi_am),
     }.items()
 }
 
+# --- of complex numbers -------------------------------------------------------------------------------------
+
+
+def _kelvin(x: Any) -> tuple[Tensor, ...]:
+    """Both functions and their derivatives, each a complex number (DLMF 10.61)."""
+    pairs = (("ber", "bei"), ("ker", "kei"), ("berp", "beip"), ("kerp", "keip"))
+    return tuple(PUBLIC["complex"](*(UFUNCS[one](x) for one in pair)) for pair in pairs)
+
+
+def _hankel(name: str, sense: float, is_scaled: bool) -> Function:
+    """J + sense * i * Y of real numbers (DLMF 10.4.3), times exp(-sense * i * x) if that is scaled."""
+
+    def call(v: Any, x: Any) -> Tensor:
+        order, value = _reals(name, v, x)
+        re, im = jv(order, value), sense * yv(order, value)
+        if not is_scaled:
+            return PUBLIC["complex"](re, im)
+        c, s = PUBLIC["cos"](value), sense * PUBLIC["sin"](value)
+        return PUBLIC["complex"](re * c + im * s, im * c - re * s)
+
+    return call
+
+
+def _of_complex(name: str, parts: tuple[Operator, Operator]) -> Function:
+    """A function of complex numbers by operators of their parts; of real ones the operator of this name."""
+
+    def call(z: Any, **options: Any) -> Tensor:
+        value = averaged(z)
+        if not value.is_complex() and name in UFUNCS:
+            return UFUNCS[name](value, **options)
+        return _in_plane(parts, *((value.real, value.imag) if value.is_complex() else (value, 0.0 * value)))
+
+    return call
+
+
+def _in_plane(parts: tuple[Operator, Operator], re: Any, im: Any) -> Tensor:
+    return PUBLIC["complex"](*(apply(one, *floats(re, im)) for one in parts))
+
+
+def _voigt_profile(x: Any, sigma: Any, gamma: Any) -> Tensor:
+    """The real part of w((x + i gamma) / (sigma sqrt(2))) / (sigma sqrt(2 pi)) (DLMF 7.19.1)."""
+    x, sigma, gamma = _reals("voigt_profile", x, sigma, gamma)
+    is_narrow = PUBLIC["eq"](sigma, 0)
+    scale = 1.0 / (where(is_narrow, 1.0, sigma) * math.sqrt(2.0))
+    found = apply(COMPLEX["wofz"][0], *floats(x * scale, gamma * scale)) * scale / math.sqrt(math.pi)
+    lorentzian = gamma / (math.pi * (where(is_narrow, x * x + gamma * gamma, 1.0)))
+    return where(is_narrow, lorentzian, found)
+
+
+def _powm1(x: Any, y: Any) -> Tensor:
+    """x**y - 1, by expm1 where x is positive."""
+    x, y = _reals("powm1", x, y)
+    is_positive = x > 0
+    near = expm1(xlogy(y, where(is_positive, x, 1.0)))
+    return where(is_positive, near, where(is_positive, 1.0, x) ** y - 1.0)
+
+
 # --- all ----------------------------------------------------------------------------------------------------
 
-OF_OTHERS |= POLYNOMIALS | SEVERAL | {name: _offloats(one) for name, one in DISTRIBUTIONS.items()} | {
+OF_OTHERS |= POLYNOMIALS | SEVERAL | {name: _of_complex(name, parts) for name, parts in COMPLEX.items()}
+OF_OTHERS |= {
+    f"hankel{kind}{scaled}": _hankel(f"hankel{kind}{scaled}", sense, bool(scaled))
+    for kind, sense in ((1, 1.0), (2, -1.0))
+    for scaled in ("", "e")
+}
+OF_OTHERS |= {name: _offloats(one) for name, one in DISTRIBUTIONS.items()} | {
     "ndtr": _ndtr, "xlog1py": lambda x, y: xlog1py(*floats(x, y)), "rel_entr": _rel_entr, "gamma": _gamma,
     "loggamma": _loggamma,
     "betaln": _betaln, "beta": _beta, "poch": _poch, "binom": _binom,
@@ -415,6 +489,7 @@ OF_OTHERS |= POLYNOMIALS | SEVERAL | {name: _offloats(one) for name, one in DIST
     "cosm1": lambda x: -2.0 * PUBLIC["sin"](0.5 * averaged(x)) ** 2,
     "sindg": _sine_of_degrees, "cosdg": _cosine_of_degrees,
     "tandg": _tangent_of_degrees, "cotdg": _cotangent_of_degrees,
+    "kelvin": _kelvin, "voigt_profile": _voigt_profile, "powm1": _powm1,
     "yn": _of_whole_order(yv), "kn": _of_whole_order(UFUNCS["kv"]),
     "jve": lambda v, x: jv(*floats(v, x)), "yve": lambda v, x: yv(*floats(v, x)),
     "radian": lambda d, m, s: (averaged(d) + averaged(m) / 60.0 + averaged(s) / 3600.0) * DEGREE,

@@ -21,8 +21,8 @@ from uncompiled import uncompiled
 
 import pullback as pb
 from pullback.tracer.operator import OPERATORS, operators
+from pullback.tracer.ops import elliptic, error_functions, polynomials, special, transcendents
 from pullback.tracer.ops import matrix_equations as equations
-from pullback.tracer.ops import polynomials, transcendents
 
 pytestmark = pytest.mark.part(4)
 
@@ -56,6 +56,18 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
     **{name: (OPERATORS[name], POSITIVE) for name in ("cosine_integral", "hyperbolic_cosine_integral")},
     "lambert_w_real": (lambda x: transcendents.lambert_w_real(x, 0.5 * x, branch=0), POSITIVE),
     "lambert_w_imag": (lambda x: transcendents.lambert_w_imag(x, 0.5 * x, branch=1), POSITIVE),
+    **{name: (OPERATORS[name], X) for name in ("fresnel_sine", "fresnel_cosine")},
+    "zeta_moment": (lambda x: special.zeta_moment(x + 2.0, x + 0.5, order=1), POSITIVE),
+    "elliptic_moment": (lambda x: elliptic.elliptic_moment(x, 0.3 * x, sines=1, twice=3), POSITIVE),
+    **{
+        f"jacobi_{name}": (lambda x, name=name: OPERATORS[f"jacobi_{name}"](x, 0.3 * x), POSITIVE)
+        for name in ("sn", "cn", "dn", "am")
+    },
+    **{
+        one.name: (lambda x, one=one: one(x, 0.5 * x), POSITIVE)
+        for parts in error_functions.COMPLEX.values()
+        for one in parts
+    },
     "gegenbauer": (lambda x: polynomials.gegenbauer(x, pb.full_like(x, 3.0), alpha=2.0), X),
     "laguerre": (lambda x: polynomials.laguerre(x, pb.full_like(x, 3.0), alpha=1.0), X),
     "chebyshev_polynomial_t": (lambda x: pb.special.chebyshev_polynomial_t(x, 4), X),
@@ -478,13 +490,13 @@ def test_bins_of_data_that_is_not_finite_are_refused() -> None:
 
 
 WITHOUT_RULES: list[Callable[[Any], Any]] = [
-    lambda x: scipy.special.struve(1, x),
-    lambda x: scipy.special.fresnel(x),
-    lambda x: scipy.special.ellipj(x, 0.3),
-    lambda x: scipy.special.wofz(x),
+    lambda x: scipy.special.kolmogorov(x),
+    lambda x: scipy.special.itj0y0(x),
+    lambda x: scipy.special.pbdv(0.3, x),
+    lambda x: scipy.special.modfresnelp(x),
     lambda x: np.spacing(x),
-    lambda x: scipy.special.struve(1, x[0]),
-    lambda x: pb.scan(lambda total, row: (total + scipy.special.struve(1, row), None), 0.0, x)[0],
+    lambda x: scipy.special.kolmogorov(x[0]),
+    lambda x: pb.scan(lambda total, row: (total + scipy.special.kolmogorov(row), None), 0.0, x)[0],
 ]
 
 
@@ -503,7 +515,7 @@ def test_functions_of_elements_without_a_rule_are_called(number: int) -> None:
     "transform", [pb.grad, lambda f: pb.compile(pb.grad(f)), lambda f: pb.grad(pb.compile(f))]
 )
 def test_functions_without_a_rule_have_no_gradient(transform: Any) -> None:
-    with pytest.raises(pb.errors.UnsupportedError, match="struve is not supported on a Tensor"):
-        transform(lambda x: scipy.special.struve(1, x).sum())(np.ones(3))
-    with pytest.raises((pb.errors.UnsupportedError, pb.errors.GradientError), match="struve"):
+    with pytest.raises(pb.errors.UnsupportedError, match="kolmogorov is not supported on a Tensor"):
+        transform(lambda x: scipy.special.kolmogorov(x).sum())(np.ones(3))
+    with pytest.raises((pb.errors.UnsupportedError, pb.errors.GradientError), match="kolmogorov"):
         transform(WITHOUT_RULES[-1])(np.ones(3))

@@ -86,10 +86,10 @@ def no_rule(function: str, operand: str) -> NoReturn:
     raise GradientError(f"The derivative of {function} with respect to its {operand} is not supported.")
 
 
-def _over(y: Array, x: Array) -> Array:
-    """y / x for an odd y of slope 1/2 at 0."""
+def over(y: Array, x: Array, slope: float = 0.5) -> Array:
+    """y / x for an odd y of this slope at 0."""
     at_zero = equal(x, 0.0)
-    return where(at_zero, 0.5, y / where(at_zero, 1.0, x))
+    return where(at_zero, slope, y / where(at_zero, 1.0, x))
 
 
 erfinv = of_scipy(
@@ -126,7 +126,7 @@ erfcx = of_scipy(
 )  # fmt: skip
 
 
-def _slope_of_log_ndtr(x: Array, y: Array) -> Array:
+def slope_of_log_ndtr(x: Array, y: Array) -> Array:
     """The density over the distribution function: in the left tail both are products with exp(-x * x / 2)."""
     is_right = greater(x, 0.0)
     right, left = where(is_right, x, 0.0), where(is_right, 0.0, x)
@@ -141,7 +141,7 @@ ndtri = of_scipy(
 )  # fmt: skip
 log_ndtr = of_scipy(
     "log_ndtr",
-    vjp={"x": lambda g, x, y: g * _slope_of_log_ndtr(x, y)}, grad_fn="SpecialLogNdtr",
+    vjp={"x": lambda g, x, y: g * slope_of_log_ndtr(x, y)}, grad_fn="SpecialLogNdtr",
     torch="special.log_ndtr", scipy="log_ndtr", doc="the logarithm of the normal distribution function",
 )  # fmt: skip
 i0 = of_scipy(
@@ -154,20 +154,68 @@ i0e = of_scipy(
     torch="special.i0e", scipy="i0e", doc="`exp(-|x|) I_0(x)`",
 )  # fmt: skip
 i1 = of_scipy(
-    "i1", vjp={"x": lambda g, x, y: g * (i0(x) - _over(y, x))},
+    "i1", vjp={"x": lambda g, x, y: g * (i0(x) - over(y, x))},
     grad_fn="SpecialI1",
     torch="special.i1 special.modified_bessel_i1", scipy="i1", doc="the modified Bessel function I_1",
 )  # fmt: skip
 i1e = of_scipy(
-    "i1e", vjp={"x": lambda g, x, y: g * (i0e(x) - _over(y, x) - sign(x) * y)},
+    "i1e", vjp={"x": lambda g, x, y: g * (i0e(x) - over(y, x) - sign(x) * y)},
     grad_fn="SpecialI1E",
     torch="special.i1e", scipy="i1e", doc="`exp(-|x|) I_1(x)`",
 )  # fmt: skip
 zeta = of_scipy(
     "zeta", "x q", domain=(1.2, 3.0), grad_fn="SpecialZeta",
-    vjp={"x": lambda: no_rule("zeta", "first argument"), "q": lambda g, x, q: -g * x * zeta(x + 1.0, q)},
+    vjp={
+        "x": lambda g, x, q: -g * zeta_moment(x, q, order=1),
+        "q": lambda g, x, q: -g * x * zeta(x + 1.0, q),
+    },
     torch="special.zeta", example=("tensor([2.0]), tensor([1.0])", "tensor([1.6449])"),
     doc="the Hurwitz zeta function, the sum of (k + q) ** -x",
+)  # fmt: skip
+
+
+def _zeta_moment(x: np.ndarray, q: np.ndarray, order: int) -> np.ndarray:
+    """The sum of log(k + q)**order (k + q)**-x, by the formula of Euler and Maclaurin (DLMF 25.11.5)."""
+    x, q = np.broadcast_arrays(np.asarray(x, float), np.asarray(q, float))
+    with np.errstate(all="ignore"):
+        terms = q[..., None] + np.arange(SHIFT)
+        total = (np.log(terms) ** order * terms ** -x[..., None]).sum(-1)
+        at, rest = q + SHIFT, x - 1.0
+        logarithm = np.log(at)
+        integral, factor = 0.0, 1.0
+        for power in range(order, -1, -1):
+            integral = integral + factor * logarithm**power / rest ** (order - power + 1)
+            factor *= power
+        total = total + integral * at**-rest + 0.5 * logarithm**order * at**-x
+        # Derivatives of a polynomial of log t times t**-s are of that form: its coefficients change.
+        coefficients: list[Any] = [0.0] * order + [1.0]
+        for degree in range(1, 2 * len(BERNOULLI)):
+            slopes = [*(place * one for place, one in enumerate(coefficients[1:], 1)), 0.0]
+            coefficients = [a - (x + degree - 1) * one for a, one in zip(slopes, coefficients)]
+            if degree % 2:
+                value: Any = 0.0
+                for one in reversed(coefficients):
+                    value = value * logarithm + one
+                number = BERNOULLI[degree // 2] / math.factorial(degree + 1)
+                total = total - number * value * at ** -(x + degree)
+    return np.asarray(total)
+
+
+zeta_moment = eager(
+    "zeta_moment", "x q", domain=(1.2, 3.0),
+    numpy=lambda x, q, order: _zeta_moment(x, q, order),
+    vjp={
+        "x": lambda g, x, q, order: -g * zeta_moment(x, q, order=order + 1),
+        "q": lambda g, x, q, order: g * (
+            order * zeta_moment(x + 1.0, q, order=order - 1) - x * zeta_moment(x + 1.0, q, order=order)
+        ),
+    },
+    doc="the sum of log(k + q)**order (k + q)**-x, of order 1 on (DLMF 25.11.17)",
+)  # fmt: skip
+zetac = eager(
+    "zetac", numpy="zetac", scipy="zetac", domain=(1.2, 3.0),
+    vjp={"x": lambda g, x: -g * zeta_moment(x, 0.0 * x + 1.0, order=1)},
+    doc="Riemann's zeta function less 1 (DLMF 25.2.1)",
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from ..operator import Array, Operator
 from .elementwise import absolute, cos, cosh, equal, erf, exp, floor, hypot, less, log, sin, sinh, where
 from .lazy import scipy_special
-from .special import digamma, eager, less_than_one, no_rule
+from .special import digamma, eager, less_than_one, no_rule, slope_of_log_ndtr
 
 SQRT_PI = math.sqrt(math.pi)
 SQRT_TWO_PI = math.sqrt(2 * math.pi)
@@ -86,6 +86,13 @@ hyperbolic_cosine_integral = _integral(
     "hyperbolic_cosine_integral", "shichi", 1, lambda x: cosh(x) / x,
     "the hyperbolic cosine integral Chi (DLMF 6.2.16)",
 )  # fmt: skip
+
+fresnel_sine = _integral(
+    "fresnel_sine", "fresnel", 0, lambda x: sin(0.5 * math.pi * x * x), "Fresnel's integral S (DLMF 7.2.8)"
+)
+fresnel_cosine = _integral(
+    "fresnel_cosine", "fresnel", 1, lambda x: cos(0.5 * math.pi * x * x), "Fresnel's integral C (DLMF 7.2.7)"
+)
 
 exprel = eager(
     "exprel", numpy="exprel", scipy="exprel", domain=(0.3, 3.0),
@@ -170,6 +177,24 @@ expn = eager(
         "x": lambda g, n, x: -g * _one_order_less(floor(n), x),  # SciPy cuts orders off
     },
     doc="the exponential integral E_n (DLMF 8.19.13)",
+)  # fmt: skip
+wrightomega = eager(
+    "wrightomega", numpy="wrightomega", scipy="wrightomega", domain=(-2.0, 3.0),
+    vjp={"x": lambda g, y: g * y / (1.0 + y)},
+    doc="Wright's omega function, Lambert's W of exp(x) (DLMF 4.13)",
+)  # fmt: skip
+ndtri_exp = eager(
+    "ndtri_exp", numpy="ndtri_exp", scipy="ndtri_exp", domain=(-3.0, -0.2),
+    vjp={"x": lambda g, x, y: g / slope_of_log_ndtr(y, x)}, doc="the inverse of log_ndtr",
+)  # fmt: skip
+lpmv = eager(
+    "lpmv", "m v x", numpy="lpmv", scipy="lpmv", domain=(0.2, 0.8),
+    vjp={
+        "m": lambda: no_rule("lpmv", "order"),
+        "v": lambda: no_rule("lpmv", "degree"),
+        "x": lambda g, m, v, x, y: g * (v * x * y - (v + m) * lpmv(m, v - 1.0, x)) / ((x - 1.0) * (x + 1.0)),
+    },
+    doc="the associated Legendre function of the first kind (DLMF 14.10.5)",
 )  # fmt: skip
 owens_t = eager(
     "owens_t", "h a", numpy="owens_t", scipy="owens_t", domain=(-2.0, 2.0),
