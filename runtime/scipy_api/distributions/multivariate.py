@@ -17,6 +17,7 @@ from ...functions.common import fail
 from ...numpy_api.values import averaged, floats
 from ...tensors.conversion import holds_tensor, tensor_of
 from ...values.value_kinds import plain
+from ..interpolation.points import demanded
 from ..refusing import for_tensors
 from .elements import LOG_2_PI, exp, lgamma, log, log1p, where, xlogy
 from .sampled import Distributed
@@ -175,10 +176,111 @@ class Multinomial(Multivariate):
         return exp(self.logpmf(x, n, p))
 
 
+def _square(method: str, name: str, given: Any, size: int | None = None) -> Any:
+    """A matrix, a multiple of the identity for a number, the diagonal for a vector; of `size` rows."""
+    matrix = averaged(given)
+    if matrix.ndim < 2:
+        count = matrix.shape[0] if matrix.ndim else 1 if size is None else size
+        matrix = tensor_of(np.eye(count)) * matrix
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or (size or matrix.shape[0]) != matrix.shape[0]:
+        expected = "a square matrix" if size is None else f"a matrix of {size} rows and columns"
+        fail(ShapeError, f"{method}: {name} must be {expected}, found the shape {tuple(matrix.shape)}.")
+    return matrix
+
+
+class Wishart(Multivariate):
+    """`scipy.stats.wishart`, of one matrix, or of several along the last dimension."""
+
+    @for_tensors
+    def logpdf(self, x: Any, df: Any, scale: Any = None) -> Any:
+        """The logarithm of the density (Kotz, Balakrishnan, Johnson)."""
+        of_x, of_scale, df, size = self._factors(x, df, scale)
+        solved = linalg.solve_triangular(of_scale, of_x, upper=False)
+        power = (df - size - 1.0) * _half_logarithm_of_each(of_x) - df * _half_logarithm(of_scale)
+        return power - 0.5 * sum_(solved * solved, (-2, -1)) - self._constant(df, size)
+
+    @for_tensors
+    def pdf(self, x: Any, df: Any, scale: Any = None) -> Any:
+        """The density."""
+        return exp(self.logpdf(x, df, scale))
+
+    def _constant(self, df: Any, size: int) -> Any:
+        return 0.5 * df * size * math.log(2.0) + PUBLIC["mvlgamma"](0.5 * df, size)
+
+    def _factors(self, x: Any, df: Any, scale: Any) -> tuple[Any, Any, Any, int]:
+        """Cholesky factors of the matrices, whose dimensions are last, and of the scale."""
+        of_scale, values = _square(self._name, "scale", 1.0 if scale is None else scale), averaged(x)
+        size = of_scale.shape[0]
+        values = values.reshape(1, 1, -1) if values.ndim < 2 and size == 1 else values
+        if values.ndim not in (2, 3) or tuple(values.shape[:2]) != (size, size):
+            fail(
+                ShapeError,
+                f"{self._name}: matrices of {size} rows and columns, as the scale, are expected, several "
+                f"along a third dimension; found the shape {tuple(values.shape)}.",
+            )
+        degrees = averaged(df)
+        if degrees.ndim:
+            fail(ShapeError, f"{self._name}: df must be a number, found the shape {tuple(degrees.shape)}.")
+        text = f"df must be greater than {size - 1}, the number of rows less one."
+        degrees = demanded(self._name, degrees, degrees > size - 1, text)
+        values = values if values.ndim == 2 else PUBLIC["movedim"](values, -1, 0)
+        return linalg.cholesky(values), linalg.cholesky(of_scale), degrees, size
+
+
+def _half_logarithm_of_each(factors: Any) -> Any:
+    """Half the logarithm of the determinant of each matrix."""
+    return sum_(log(parts.diagonal(factors, 0, -2, -1)), -1)
+
+
+class InverseWishart(Wishart):
+    """`scipy.stats.invwishart`."""
+
+    @for_tensors
+    def logpdf(self, x: Any, df: Any, scale: Any = None) -> Any:
+        """The logarithm of the density."""
+        of_x, of_scale, df, size = self._factors(x, df, scale)
+        solved = linalg.solve_triangular(of_x, of_scale, upper=False)
+        power = df * _half_logarithm(of_scale) - (df + size + 1.0) * _half_logarithm_of_each(of_x)
+        return power - 0.5 * sum_(solved * solved, (-2, -1)) - self._constant(df, size)
+
+
+class MatrixNormal(Multivariate):
+    """`scipy.stats.matrix_normal`, of matrices in the last two dimensions."""
+
+    @for_tensors
+    def logpdf(self, X: Any, mean: Any = None, rowcov: Any = 1, colcov: Any = 1) -> Any:
+        """The logarithm of the density."""
+        values, middle = floats(X, 0.0 if mean is None else mean)
+        sizes = tuple(middle.shape) if mean is not None else (None, None)
+        if len(sizes) != 2:
+            fail(ShapeError, f"{self._name}: mean must be a matrix, found the shape {sizes}.")
+        rows = linalg.cholesky(_square(self._name, "rowcov", rowcov, sizes[0]))
+        columns = linalg.cholesky(_square(self._name, "colcov", colcov, sizes[1]))
+        n, m = rows.shape[0], columns.shape[0]
+        if values.ndim < 2 or tuple(values.shape[-2:]) != (n, m):
+            fail(
+                ShapeError,
+                f"{self._name}: matrices of the shape {(n, m)} are expected last, as the covariances say; "
+                f"found the shape {tuple(values.shape)}.",
+            )
+        white = linalg.solve_triangular(rows, values - middle, upper=False)
+        white = linalg.solve_triangular(columns, white.mT, upper=False)
+        constant = 0.5 * n * m * LOG_2_PI + n * _half_logarithm(columns) + m * _half_logarithm(rows)
+        return -0.5 * sum_(white * white, (-2, -1)) - constant
+
+    @for_tensors
+    def pdf(self, X: Any, mean: Any = None, rowcov: Any = 1, colcov: Any = 1) -> Any:
+        """The density."""
+        return exp(self.logpdf(X, mean, rowcov, colcov))
+
+
 MULTIVARIATE: dict[str, tuple[type[Multivariate], tuple[str, ...]]] = {
     "multivariate_normal": (MultivariateNormal, ("mean", "cov")),
     "multivariate_t": (MultivariateStudent, ("loc", "shape", "df")),
     "dirichlet": (Dirichlet, ("alpha",)),
     "multinomial": (Multinomial, ("n", "p")),
+    "wishart": (Wishart, ("df", "scale")),
+    "invwishart": (InverseWishart, ("df", "scale")),
+    "matrix_normal": (MatrixNormal, ("mean", "rowcov", "colcov")),
 }
 """By SciPy's name what stands for it, and the attributes of a frozen one that are its parameters."""
