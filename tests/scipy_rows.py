@@ -284,6 +284,12 @@ SPECIAL: dict[str, Special] = {
     "hankel1": Special(
         ((0.3, 4.0), (0.3, 6.0)), "rd", lambda v, x: mp.re(mp.hankel1(v, x)), ((0.5, 60.0),)
     ),
+    "expit": Special(((-3.0, 3.0),), "d", lambda x: 1 / (1 + mp.exp(-x)), ((-40.0,), (30.0,), (1e-9,))),
+    "log_expit": Special(((-3.0, 3.0),), "d", lambda x: -mp.log1p(mp.exp(-x)), ((-1e3,), (30.0,))),
+    "logit": Special(((0.1, 0.9),), "d", lambda p: mp.log(p / (1 - p)), ((1e-20,), (0.999,))),
+    "gammaln": Special(((0.3, 6.0),), "d", lambda x: mp.log(abs(mp.gamma(x))), ((1e-9,), (1e9,), (-2.5,))),
+    "i0e": Special(((-6.0, 6.0),), "d", lambda x: mp.exp(-abs(x)) * mp.besseli(0, x), ((1e-8,), (700.0,))),
+    "i1e": Special(((-6.0, 6.0),), "d", lambda x: mp.exp(-abs(x)) * mp.besseli(1, x), ((1e-8,), (70.0,))),
     "radian": Special(((0.0, 60.0), (0.0, 60.0), (0.0, 60.0)), "ddd"),
 }  # fmt: skip
 POLYNOMIALS: dict[str, tuple[float, ...]] = {

@@ -33,7 +33,7 @@ PROGRAMS: dict[str, Program] = {
     "a long time": (lambda t: expm_multiply(t * OLD, X), (TIME * 3,)),
     "an imaginary time": (lambda t, x: expm_multiply(-1j * A * t, x), (TIME, X)),
     "complex vector": (lambda x: expm_multiply(A, x), (X + 0.3j,)),
-    "times": (lambda x: expm_multiply(A, x, 0.1, 1.3, 4), (X,)),
+    "times": (lambda x: expm_multiply(A, x, 0.1, stop=1.3, num=4), (X,)),
     "times without an end": (lambda x: expm_multiply(A, x, 0.1, 1.3, num=3, endpoint=False), (B,)),
     "traced times": (lambda a, b: expm_multiply(A, X, a, b, 3), (TIME, TIME * 3)),
     "values": (lambda v, x: expm_multiply(sparse.csr_array((v, PLACES), (4, 4)), x), (RNG.random(5), X)),

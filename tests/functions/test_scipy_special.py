@@ -246,6 +246,15 @@ COMPOSED: dict[str, Callable[[Any], Any]] = {
         for name in ("spherical_jn", "spherical_yn", "spherical_in")
         for n in (0, 1, 4)
     },
+    "jn": lambda x: scipy.special.jn(2, x + 2.0),
+    "slopes of Bessel functions": lambda x: (
+        scipy.special.jvp(1, x) + scipy.special.ivp(1, x) + scipy.special.kvp(1, x + 2.0, 2)
+        + scipy.special.yvp(0, x + 2.0)
+    ),
+    "multigammaln": lambda x: scipy.special.multigammaln(x + 3.0, 2),
+    "softplus": lambda x: scipy.special.softplus(x),
+    "assoc_laguerre": lambda x: scipy.special.assoc_laguerre(x, 3, 1.5),
+    "polynomial": lambda x: scipy.special.legendre(3)(x) + scipy.special.sinc(x + 2.0),
     "slope of spherical_jn": lambda x: scipy.special.spherical_jn(2, x, derivative=True),
     "slope of spherical_in": lambda x: scipy.special.spherical_in(1, 2.0 * x, True),
 }
@@ -351,6 +360,22 @@ def test_values_at_the_ends_of_the_domain_and_outside(name: str, given: list[np.
     with np.errstate(all="ignore"):
         found = pb.compile(lambda *x: function(*x))(*given)
         np.testing.assert_allclose(found, function(*given), rtol=1e-11, atol=1e-300)
+
+
+@pytest.mark.parametrize("name", ["airye", "elliprf", "kolmogorov", "mathieu_a", "sph_harm_y"])
+def test_functions_without_rules_refuse_by_name(name: str) -> None:
+    function = getattr(scipy.special, name)
+    first: dict[str, tuple[float, ...]] = {
+        "airye": (), "kolmogorov": (), "elliprf": (1.0, 2.0), "mathieu_a": (1,), "sph_harm_y": (1, 1, 0.3),
+    }  # fmt: skip
+
+    def loss(x: Any) -> Any:
+        found = function(*first[name], x)
+        return (found[0] if isinstance(found, tuple) else found).real.sum()
+
+    for one in (loss, pb.compile(loss)):
+        with pytest.raises(pb.errors.PullbackError, match=rf"scipy\.special\.{name}"):
+            pb.grad(one)(np.array([0.3, 0.6]))
 
 
 def test_wrong_uses() -> None:
