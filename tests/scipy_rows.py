@@ -338,10 +338,12 @@ EXTREME: dict[str, list[tuple[float, ...]]] = {
     "genextreme": [(1e-9,), (2.0,), (-3.0,)], "invweibull": [(0.1,), (30.0,)],
     "invgauss": [(0.01,), (100.0,)],
     "truncnorm": [(-np.inf, -8.0), (3.0, np.inf), (-40.0, 5.0)], "betaprime": [(0.1, 0.3)],
+    "gompertz": [(1e-8,), (1e4,), (1e-30,)], "powerlaw": [(0.05,), (200.0,)],
     "exponnorm": [(0.01,), (100.0,)], "gennorm": [(20.0,)], "loglaplace": [(0.3,), (30.0,)],
 }  # fmt: skip
 """Shapes for which tails are heavy or light, or parts of formulas too large or too small for a number."""
 PLACES: dict[str, tuple[float, ...]] = {
+    "gompertz": (1e-20, 30.0, 500.0),
     "norm": (-1e8, 0.0, 1e8), "laplace": (-1e5, 0.0, 1e5), "gumbel_r": (1e3, 1e8), "gumbel_l": (-1e3, -1e8),
     "halflogistic": (1e3,), "levy": (1e-20,), "wald": (1e-20, 50.0, 1e8), "invgauss": (1e-8, 1e6),
     "exponnorm": (-50.0, 1e3), "gennorm": (0.0,), "logistic": (-1e5, 0.0, 1e5), "t": (1e-20, -1e10),

@@ -510,3 +510,15 @@ def test_moments_of_extreme_values(c: float) -> None:
             slope = pb.value_and_grad(lambda c, name=name: getattr(stats.genextreme, name)(c))
             wanted = [float(of(mpmath.mpf(c))), float(mpmath.diff(of, mpmath.mpf(c) + 1e-15))]
             np.testing.assert_allclose(slope(c), wanted, rtol=1e-9)
+
+
+def test_slopes_behind_the_largest_number_are_those_of_nothing() -> None:
+    """Where a hazard rate overflows, nothing is left of the density: its slope is 0, and not nan."""
+    for x in (20.0, 705.0, 800.0, np.inf):
+        for method, value in (("pdf", 0.0), ("cdf", 1.0), ("sf", 0.0), ("logcdf", 0.0)):
+            function = getattr(stats.gompertz, method)
+            for one in (function, pb.compile(lambda x, c, f=function: f(x, c))):
+                found, slopes = pb.value_and_grad(one, (0, 1))(np.float64(x), np.float64(0.9))
+                assert (float(found), *map(float, slopes)) == (value, 0.0, 0.0)
+    _, slopes = pb.value_and_grad(stats.gompertz.logsf, (0, 1))(np.float64(800.0), np.float64(0.9))
+    assert slopes == (-np.inf, -np.inf)

@@ -470,6 +470,7 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q, c: log1p(-log1p(-q) / c),
         upper_quantile=lambda q, c: log1p(-log(q) / c),
         support=POSITIVE,
+        largest=709.0,
     ),
     "powerlaw": Declaration(
         lambda z, a: log(a) + xlogy(a - 1.0, z),

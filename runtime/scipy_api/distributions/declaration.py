@@ -47,6 +47,11 @@ class Declaration:
     """(*shapes) -> conditions, all of which hold for parameters of shape that there are."""
     inside: Bound = 0.5
     """A place in the support, for which functions are computed where a value is outside."""
+    largest: float = math.inf
+    """The largest z whose formulas do not overflow: behind it there is nothing of the density or above.
+
+    Logarithms go on, as far as numbers do, and their slopes as well; those of the others are 0.
+    """
     symmetric: bool = False
     """Whether the density of -z is that of z."""
     vanishes: bool = False

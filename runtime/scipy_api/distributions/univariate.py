@@ -213,6 +213,8 @@ class Distribution(Distributed):
             self._refuse(method)
         z, scale, shapes, valid = self._standardised(method, x, arguments, options)
         holds = self._in_support(z, shapes)
+        if method == "pdf" and declared.largest < math.inf:
+            holds = holds & (z <= declared.largest)
         found = declared.log_density(_chosen(holds, z, self._bound(declared.inside, shapes)), *shapes)
         found = found if declared.of_integers else found - log(scale)
         return _chosen(valid, _chosen(holds, found, -math.inf), math.nan)
@@ -235,6 +237,8 @@ class Distribution(Distributed):
         low, high = self._support(shapes)
         z = floor(z) if declared.of_integers else z
         below, above = (z < low, z >= high) if declared.of_integers else (z <= low, z >= high)
+        if method != "logsf" and declared.largest < math.inf:
+            above = above | (z > declared.largest)
         safe = where(below | above, self._bound(declared.inside, shapes), z)
         found = where(below, before, where(above, behind, function(declared, safe, *shapes)))
         return _chosen(valid, found, math.nan)
