@@ -7,6 +7,7 @@ import linecache
 import os
 import sys
 import sysconfig
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -89,6 +90,15 @@ def user_frame() -> FrameType | None:
     while frame is not None and _own_files[frame.f_code.co_filename]:
         frame = frame.f_back
     return frame
+
+
+def warn_at_user(message: str) -> None:
+    """A UserWarning at the innermost line outside of pullback, as Python shows it: once for each line."""
+    caller = user_frame()
+    if caller is not None:
+        registry = caller.f_globals.setdefault("__warningregistry__", {})
+        place = caller.f_code.co_filename, caller.f_lineno
+        warnings.warn_explicit(message, UserWarning, *place, registry=registry)
 
 
 def frames_within(root: CodeType | None) -> Iterator[FrameType]:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ...tracer.ops.elementwise import convert, identity, where
-from ...tracer.ops.movement import reshape
 from ...tracer.spec import BOOL
 from ...tracer.trace import is_tracing
 from ..tape.apply import apply
@@ -18,8 +17,9 @@ from ..tensors.conversion import joined
 from ..tensors.creation import as_tensor, scalar_tensor
 from ..values.modes import is_recording
 from ..values.tensor import Tensor, mark_written, require_writable
-from ..values.value_kinds import Auxiliary
-from .indexing import updated, view_at, without_leading
+from ..values.value_kinds import Auxiliary, NumpyTensor
+from .indexing import updated, view_at, without_bytes, without_leading
+from .movement import reshape_to
 
 
 def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
@@ -72,15 +72,15 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
             copy_(shown, without_leading(value, shown.ndim))
         return
     require_assignable(self)
+    if not isinstance(self, NumpyTensor):
+        index = without_bytes(index)
     if _is_plain(self, index, value):
         require_writable(self)
         keep_saved(self)
         self._value[unwrapped(index)] = value._value
         mark_written(self)
     elif _is_filled_mask(index, value):
-        mask = index
-        for _ in range(self.ndim - mask.ndim):
-            mask = apply(reshape, mask, shape=(*mask._value.shape, 1))
+        mask = reshape_to(index, (*index._value.shape, *(1,) * (self.ndim - index.ndim)))
         assign(self, apply(where, mask, _in_dtype(value, self), self, grad_name="IndexPutBackward0"))
     else:
         assign(self, updated(self, index, value))
@@ -123,4 +123,4 @@ def _in_dtype(value: Tensor, target: Tensor) -> Tensor:
 
 def _is_filled_mask(index: Any, value: Tensor) -> bool:
     """Whether one value goes to all places of a mask, so that their number does not matter."""
-    return isinstance(index, Tensor) and index._value.dtype == BOOL and index.ndim > 0 and value.ndim == 0
+    return isinstance(index, Tensor) and index._value.dtype == BOOL and value.ndim == 0

@@ -20,7 +20,8 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import movement as m
 from ...tracer.ops.reduction import cumsum, sum_
-from ...tracer.spec import BOOL, INT64
+from ...tracer.origin import warn_at_user
+from ...tracer.spec import BOOL, CONTINUOUS, INT64
 from ...tracer.trace import is_tracing
 from ..tape.apply import apply, unwrap, wrap
 from ..tape.direct_parts import is_basic, read_part
@@ -28,7 +29,7 @@ from ..tape.local import is_local, local
 from ..values.foreign import how_to_pass, unboxed
 from ..values.tensor import Tensor, TorchTensor, make
 from ..values.value_kinds import Auxiliary, NumpyScalar, NumpyTensor, as_array
-from .common import array_dtype, as_dtype, fail, iota, require_broadcast, tensor
+from .common import array_dtype, as_dtype, fail, iota, require_broadcast, tensor, truth
 from .joining import stack
 from .movement import expand, expand_to, permuted, reshape_to
 from .parts import sliced
@@ -36,6 +37,10 @@ from .parts import sliced
 __all__: list[str] = []
 
 VALID = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"
+BYTES = (
+    "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead. The bytes "
+    "count as a mask, not as positions: for these convert them with .long()."
+)
 SLICES = ("SliceBackward0", "AliasBackward0")
 
 
@@ -107,7 +112,7 @@ def _gathered_directly(x: Tensor, index: Any) -> Tensor | None:
         if given.shape != shape[: given.ndim]:
             return None
         return apply(x_ops.gather, x, *given.nonzero(), grad_name="IndexBackward0")
-    if given.dtype.kind not in "iu" or not shape:
+    if given.dtype.kind not in "iu" or not shape or (given.dtype == np.uint8 and type(x) is TorchTensor):
         return None
     positions = checked_indices(given, shape[0], 0)
     indices = wrap(index if positions is given else positions)  # which may be written to later
@@ -182,7 +187,7 @@ def apply_basic(x: Tensor, basic: Basic) -> Tensor:
 def parse_index(index: Any, shape: tuple[int, ...], numpy: bool) -> Basic:
     """The steps of an index into an array of a shape."""
     items = _complete(
-        [_normalised(item) for item in (index if isinstance(index, tuple) else (index,))], shape
+        [_normalised(item, numpy) for item in (index if isinstance(index, tuple) else (index,))], shape
     )
     if numpy and _placed_differently([_kind(item) for item in items]):
         items = _with_integers_as_arrays(items, shape)
@@ -226,10 +231,10 @@ def _with_integers_as_arrays(items: list[Any], shape: tuple[int, ...]) -> list[A
     return found
 
 
-def _normalised(item: Any) -> Any:
+def _normalised(item: Any, numpy: bool) -> Any:
     """The item as an int, bool, slice, None, Ellipsis or Tensor."""
     if isinstance(item, Tensor):
-        return _index_array(item)
+        return _index_array(item, numpy)
     if item is None or item is Ellipsis or isinstance(item, bool | int | slice):
         return item
     if isinstance(item, np.bool_):
@@ -244,13 +249,17 @@ def _normalised(item: Any) -> Any:
     if not isinstance(item, Tensor):
         instead = how_to_pass(item)
         fail(DimensionError, f"{VALID} (got {type(item).__name__}){f'.{instead}' if instead else ''}")
-    return _index_array(item)
+    return _index_array(item, numpy)
 
 
-def _index_array(item: Tensor) -> Any:
-    """A tensor as an index: known ones of one element as an integer."""
+def _index_array(item: Tensor, numpy: bool) -> Any:
+    """A tensor as an index: known ones of one element as an integer, a mask of one as a bool."""
+    if not numpy:
+        item = without_bytes(item)
     kind = array_dtype(item).kind
-    if kind == "f":
+    if kind == "b" and not item.ndim:
+        return bool(item)
+    if kind in CONTINUOUS:
         fail(
             DimensionError,
             f"tensors used as indices must be long, int, byte or bool tensors, found {item.dtype}.",
@@ -258,6 +267,18 @@ def _index_array(item: Tensor) -> Any:
     if not item.ndim and kind != "b" and isinstance(item._value, np.ndarray) and not is_tracing():
         return int(item._value)
     return item
+
+
+def without_bytes(index: Any) -> Any:
+    """The index of a Tensor with masks in the place of bytes, which PyTorch takes for them, and warns."""
+    if isinstance(index, tuple):
+        return tuple(map(without_bytes, index))
+    value = index._value if isinstance(index, Tensor) else index
+    if not hasattr(value, "shape") or isinstance(value, np.generic) or value.dtype != np.uint8:
+        return index
+    if value.shape:
+        warn_at_user(BYTES)
+    return truth(index if isinstance(index, Tensor) else wrap(np.asarray(index)))
 
 
 def _array_of(items: list[Any]) -> Any:
@@ -363,13 +384,9 @@ def _enter_array(item: Tensor, basic: Basic, shape: tuple[int, ...]) -> None:
     masks = array_dtype(item) == BOOL
     for indices in _positions_of(item, shape, len(basic.starts)) if masks else [item]:
         dim = len(basic.starts)
-        if dim == len(shape):  # a 0-d mask
-            basic.arrays[len(basic.shape)] = indices
-            basic.shape.append(1)
-        else:
-            basic.arrays[len(basic.shape)] = wrapped_indices(indices, shape[dim], dim)
-            basic.take(0, shape[dim])
-            basic.shape.append(shape[dim])
+        basic.arrays[len(basic.shape)] = wrapped_indices(indices, shape[dim], dim)
+        basic.take(0, shape[dim])
+        basic.shape.append(shape[dim])
 
 
 def _positions_of(mask: Tensor, shape: tuple[int, ...], dim: int) -> list[Tensor]:
@@ -381,8 +398,6 @@ def _positions_of(mask: Tensor, shape: tuple[int, ...], dim: int) -> list[Tensor
             f"The shape of the mask {list(mask.shape)} at index 0 does not match the shape of the indexed "
             f"tensor {list(shape)} at index {dim}",
         )
-    if not mask.ndim:
-        return [wrap(np.zeros(int(bool(mask)), np.int64))]
     return true_positions(mask)
 
 

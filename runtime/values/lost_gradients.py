@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dis
 import math
-import warnings
 from functools import lru_cache
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import GradientError, MutationError
-from ...tracer.origin import at_caller, user_frame
+from ...tracer.origin import at_caller, warn_at_user
 from ...tracer.trace import innermost
 from ..bytecode.library_calls import library_call
 from ..bytecode.write_instructions import ITEM_STORES
@@ -96,15 +95,10 @@ def _note_loss(tensor: Any, asked: str) -> None:
     trace = innermost()
     if trace is not None and type(tensor._value) is not np.ndarray and not trace.dropped:
         trace.dropped = _explained(asked, None)
-    caller = user_frame()
-    if asked in ("float()", "complex()") and caller is not None:
-        warnings.warn_explicit(
+    if asked in ("float()", "complex()"):
+        warn_at_user(
             f"{asked} of a tensor that requires grad gives a number without gradient. Use x.item() or "
-            f"x.detach() where that is meant, else leave {asked} out.",
-            UserWarning,
-            caller.f_code.co_filename,
-            caller.f_lineno,
-            registry=caller.f_globals.setdefault("__warningregistry__", {}),
+            f"x.detach() where that is meant, else leave {asked} out."
         )
 
 

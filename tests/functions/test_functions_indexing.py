@@ -1,6 +1,7 @@
 """x[...] against NumPy: every kind of index, read and replaced, eager and traced, with gradients."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ ARRAYS = [
     at[:, 0, [1, 2]],
     at[[], :],
     at[np.array(1)],
-    at[np.array([2], np.uint8)],
+    at[np.array([2], np.uint16)],
     at[[0, 2], 1:3, None],
     at[:, :, [4, 0], [1, 1]],
     at[..., [[1, 0]], 0],
@@ -255,3 +256,87 @@ def test_negative_positions_that_are_not_known_count_from_the_end() -> None:
                 one.operator.evaluate(*(known[x] for x in one.operands), **one.attributes)
             )
     np.testing.assert_array_equal(known[result._value], array()[[-1, 1]])
+
+
+# --- masks of one element, and of bytes ---------------------------------------------------------------------
+
+
+def written(x: Any, index: Any, value: Any) -> Any:
+    x = x.clone() if hasattr(x, "clone") else x.copy()
+    x[index] = value
+    return x
+
+
+MASKED: dict[str, Callable[[Any, Any], Any]] = {
+    "read": lambda x, mask: x[mask],
+    "read_behind": lambda x, mask: x[..., mask],
+    "read_between": lambda x, mask: x[:, mask, 1:],
+    "read_twice": lambda x, mask: x[mask, mask],
+    "read_with_integer": lambda x, mask: x[mask, 0],
+    "fill": lambda x, mask: written(x, mask, 7.0),
+    "fill_behind": lambda x, mask: written(x, (..., mask), 7.0),
+    "fill_with_integer": lambda x, mask: written(x, (mask, 0), 7.0),
+    "replace": lambda x, mask: written(x, mask, x * 2.0),
+}
+
+
+@pytest.mark.parametrize("mask", [True, False])
+@pytest.mark.parametrize("name", MASKED)
+def test_a_mask_of_one_element(name: str, mask: bool) -> None:
+    """As NumPy and PyTorch have it, given as bool, as NumPy's, as array and as Tensor, and compiled."""
+    torch = pytest.importorskip("torch")
+    function, array = MASKED[name], np.arange(6.0).reshape(2, 3)
+    for one in (mask, np.bool_(mask), np.array(mask)):
+        expected = function(array, one)
+        assert np.array_equal(np.asarray(function(pb.tensor(array), one)), expected)
+        found = pb.compile(function)(array, one)
+        assert type(found) is type(expected) and np.array_equal(found, expected)
+    expected = function(torch.tensor(array), torch.tensor(mask))
+    for compiled in (function, pb.compile(function)):
+        found = compiled(pb.tensor(array), pb.tensor(mask))
+        assert tuple(found.shape) == tuple(expected.shape) and found.tolist() == expected.tolist()
+
+
+def test_a_gradient_flows_past_a_mask_of_one_element() -> None:
+    def loss(x: np.ndarray, bound: float) -> Any:
+        return (written(x, x.sum() > bound, x * 3.0) ** 2).sum()
+
+    x = np.arange(3.0)
+    for function in (pb.grad(loss), pb.compile(pb.grad(loss))):
+        np.testing.assert_allclose(function(x, 1.0), 18.0 * x)
+        np.testing.assert_allclose(function(x, 100.0), 2.0 * x)
+
+
+BYTES: dict[str, Callable[[Any, Any], Any]] = {
+    "read": lambda x, index: x[index],
+    "read_behind": lambda x, index: x[index][:, index],
+    "fill_where": lambda x, index: written(x, index, x[index] * 2.0),
+}
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_bytes_are_masks_of_tensors_and_positions_in_arrays(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    function, array, index = BYTES[name], np.arange(9.0).reshape(3, 3), np.array([1, 0, 2], np.uint8)
+    with pytest.warns(UserWarning, match="torch.uint8 is now deprecated"):
+        expected = function(torch.tensor(array), torch.tensor(index))
+    for compiled in (function, pb.compile(function)):
+        for given in (index, pb.tensor(index)):
+            with pytest.warns(UserWarning, match="torch.uint8 is now deprecated"):
+                found = compiled(pb.tensor(array), given)
+            assert found.tolist() == expected.tolist()
+        assert np.array_equal(compiled(array, index), function(array, index))
+    assert pb.tensor(array)[np.uint8(2)].tolist() == array[2].tolist()
+
+
+def test_bytes_that_are_no_mask_of_the_tensor() -> None:
+    with (
+        pytest.warns(UserWarning, match="uint8"),
+        pytest.raises(DimensionError, match=r"shape of the mask \[2\] at index 0 does not match"),
+    ):
+        pb.ones(3)[pb.tensor([1, 0], dtype=pb.uint8)]
+
+
+def test_complex_numbers_are_no_indices() -> None:
+    with pytest.raises(DimensionError, match="tensors used as indices must be long, int, byte or bool"):
+        pb.ones(3)[pb.tensor([1j])]
