@@ -19,11 +19,12 @@ from .common import (
     floating,
     numpy_dtype,
     numpy_names,
+    one_dim,
     placed,
     require_float,
     tensor,
 )  # fmt: skip
-from .joining import chunk
+from .parts import part
 
 __all__ = [
     "celu", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu",
@@ -301,12 +302,14 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         tensor([1.])
     """
     x = floating(input, "glu")
-    if not x.ndim or x.shape[dim] % 2:
+    place = one_dim(dim, x.ndim, "glu")
+    extent = x.shape[place] if x.ndim else 1
+    if extent % 2:
         fail(
             ArgumentError,
-            f"Halving dimension must be even, but dimension {dim} of shape {tuple(x.shape)} is not",
+            f"glu(): Halving dimension must be even, but dimension {dim} of shape {tuple(x.shape)} is not",
         )
-    value, gate = chunk(x, 2, dim)
+    value, gate = (part(x, place, start, start + extent // 2) for start in (0, extent // 2))
     return apply(e.multiply, value, apply(e.sigmoid, gate), grad_name="GluBackward0")
 
 

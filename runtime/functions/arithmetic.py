@@ -16,7 +16,7 @@ from ...tracer.ops.reduction import highest, lowest
 from ...tracer.spec import CONTINUOUS
 from ..tape.apply import apply
 from ..tape.direct import direct
-from ..values.dtypes import promote_dtypes
+from ..values.dtypes import is_number, promote_dtypes
 from ..values.tensor import Tensor, TorchTensor
 from .common import (
     Operand,
@@ -433,3 +433,12 @@ def float_pair(function: str, input: Operand, other: Operand) -> tuple[Tensor, T
     """Two tensors of one floating dtype."""
     a, b = promoted(function, floating(input, function), floating(other, function, "other"))
     return a, b
+
+
+def broadcast_float_pair(function: str, input: Operand, other: Operand) -> tuple[Tensor, Tensor]:
+    """The same where PyTorch broadcasts first: a tensor without dimensions has a say in the dtype."""
+    a, b = floating(input, function), floating(other, function, "other")
+    if not (is_number(a) or is_number(b)):
+        dtype = promote_dtypes(array_dtype(a), array_dtype(b))
+        a, b = as_dtype(a, dtype), as_dtype(b, dtype)
+    return float_pair(function, a, b)

@@ -12,7 +12,7 @@ from ...tracer.ops import elementwise as e
 from ..tape.apply import apply, wrap
 from ..values.tensor import Tensor
 from .activation import softmax
-from .common import array_dtype, as_dtype, fail, filled, floating
+from .common import array_dtype, as_dtype, fail, filled, floating, require_rank, shape_list, tensor
 from .contraction import linear, matmul
 from .declared import all
 from .joining import cat, chunk
@@ -41,7 +41,7 @@ def scaled_dot_product_attention(
         enable_gqa: repeat the heads of key and value to those of the query, dimension -3.
 
     Raises:
-        ArgumentError: a mask beside `is_causal`.
+        ArgumentError: a mask beside `is_causal`. ShapeError: the shapes do not fit.
 
     Example:
         >>> q = tensor([[0.0]])
@@ -52,6 +52,12 @@ def scaled_dot_product_attention(
         floating(one, "scaled_dot_product_attention", name)
         for one, name in ((query, "query"), (key, "key"), (value, "value"))
     )
+    if min(q.ndim, k.ndim, v.ndim) < 2:
+        fail(
+            ShapeError,
+            "scaled_dot_product_attention: Expected query, key, and value to all be at least 2 dimensional, "
+            f"but found shapes {shape_list(q, k, v)}.",
+        )
     if attn_mask is not None and is_causal:
         fail(
             ArgumentError,
@@ -110,6 +116,10 @@ def multi_head_attention_forward(
     name = "multi_head_attention_forward"
     if static_k is not None or static_v is not None:
         fail(UnsupportedError, f"{name}(): static_k and static_v are not supported.")
+    query, key, value = (
+        require_rank(tensor(one, name, argument), (2, 3), name, argument)
+        for one, argument in ((query, "query"), (key, "key"), (value, "value"))
+    )
     is_batched = query.ndim == 3
     if not is_batched:
         query, key, value = (one.unsqueeze(1) for one in (query, key, value))

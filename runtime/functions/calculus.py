@@ -9,7 +9,7 @@ from ...tracer.errors import ArgumentError, DimensionError, ShapeError
 from ...tracer.ops import elementwise as e
 from ..tape.apply import apply
 from ..values.tensor import Tensor
-from .common import Scalar, all_dims, fail, floating, is_scalar, numpy_names, one_dim, tensor
+from .common import Scalar, all_dims, fail, floating, is_scalar, numpy_names, one_dim, own_dim, tensor
 from .declared import cumsum
 from .declared import sum as sum_of
 from .joining import cat
@@ -57,10 +57,10 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar | None = None, d
         tensor(4.)
     """
     samples = tensor(y, "trapezoid")
-    dim = one_dim(dim, samples.ndim, "trapezoid")
+    dim = own_dim(dim, samples, "trapezoid")
     if not samples.shape[dim]:
         return sum_of(floating(samples, "trapezoid"), dim)
-    return sum_of(_areas(samples, x, dx, dim, "trapezoid"), dim) / 2.0
+    return _halved(sum_of(_areas(samples, x, dx, dim, "trapezoid"), dim))
 
 
 @numpy_names
@@ -74,8 +74,12 @@ def cumulative_trapezoid(
         tensor([1.5000, 4.0000])
     """
     samples = tensor(y, "cumulative_trapezoid")
-    dim = one_dim(dim, samples.ndim, "cumulative_trapezoid")
-    return cumsum(_areas(samples, x, dx, dim, "cumulative_trapezoid"), dim) / 2.0
+    dim = own_dim(dim, samples, "cumulative_trapezoid")
+    return _halved(cumsum(_areas(samples, x, dx, dim, "cumulative_trapezoid"), dim))
+
+
+def _halved(areas: Tensor) -> Tensor:
+    return apply(e.divide, floating(areas, "trapezoid"), 2.0)
 
 
 trapz = trapezoid

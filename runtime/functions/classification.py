@@ -24,6 +24,7 @@ from .common import (
     floating,
     iota,
     require_broadcast,
+    require_float,
     tensor,
 )  # fmt: skip
 from .contraction import linear
@@ -55,16 +56,16 @@ def nll_loss(
         reduction: "none", "mean" (over the weights that count) or "sum".
 
     Raises:
-        DTypeError: the target does not hold integers. ShapeError: the shapes do not fit. DimensionError: a
-            class out of bounds, where the values are known.
+        DTypeError: the input does not hold floats, or the target no integers. ShapeError: the shapes do not
+            fit. DimensionError: a class out of bounds, where the values are known.
 
     Example:
         >>> nll_loss(tensor([[-1.0, -2.0]]), tensor([1]))
         tensor(2.)
     """
-    scores, classes = _classes_last(
-        tensor(input, "nll_loss"), tensor(target, "nll_loss", "target"), "nll_loss"
-    )
+    logs = tensor(input, "nll_loss")
+    require_float(logs, "nll_loss")
+    scores, classes = _classes_last(logs, tensor(target, "nll_loss", "target"), "nll_loss")
     losses, weights = _picked(scores, classes, weight, ignore_index, "nll_loss")
     if reduction == "mean" and weights is not None:
         total = apply(e.divide, sum(losses), sum(weights), grad_name="NllLossBackward0")
@@ -82,6 +83,8 @@ def _classes_last(scores: Tensor, target: Tensor, function: str) -> tuple[Tensor
         )
     if scores.ndim > 2:
         scores = movedim(scores, 1, -1)
+    if scores.ndim == 1 and tuple(target._value.shape) == (1,):
+        target = reshape_to(target, ())
     if not scores.ndim or tuple(scores._value.shape[:-1]) != tuple(target._value.shape):
         fail(
             ShapeError,
@@ -194,15 +197,15 @@ def linear_cross_entropy(
     """
     x = tensor(input, "linear_cross_entropy")
     rows = tensor(linear_weight, "linear_cross_entropy", "linear_weight")
-    sizes = (*x.shape[:-1], *rows.shape[:-1])
-    flat = reshape_to(rows, (math.prod(rows.shape[:-1]), rows.shape[-1]))
-    bias = None if linear_bias is None else reshape_to(linear_bias, (flat.shape[0],))
     if x.ndim not in (1, 2) or rows.ndim < 2 or (x.ndim == 1 and rows.ndim > 2):
         fail(
             ShapeError,
             "linear_cross_entropy(): input is (features,) or (n, features), of which the latter alone goes "
             f"with a linear_weight of more dimensions than 2: found {tuple(x.shape)} and {tuple(rows.shape)}",
         )
+    sizes = (*x.shape[:-1], *rows.shape[:-1])
+    flat = reshape_to(rows, (math.prod(rows.shape[:-1]), rows.shape[-1]))
+    bias = None if linear_bias is None else reshape_to(linear_bias, (flat.shape[0],))
     if ignore_index is not None and target.is_floating_point():
         fail(ArgumentError, "linear_cross_entropy(): probabilities as target have no ignore_index")
     scores = reshape_to(linear(x, flat, bias), sizes)

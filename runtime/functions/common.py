@@ -84,12 +84,12 @@ def tensor(value: Any, function: str, argument: str = "input") -> Tensor:
     )
 
 
-def tensors(values: Iterable[Any], function: str) -> list[Tensor]:
+def tensors(values: Iterable[Any], function: str, argument: str = "tensors") -> list[Tensor]:
     """A non-empty list of tensors."""
     if isinstance(values, Tensor | str) or not isinstance(values, Iterable):
         kind = type(values).__name__
-        fail(ArgumentError, f"{function}(): argument 'tensors' must be tuple of Tensors, not {kind}")
-    found = [tensor(value, function, f"tensors[{index}]") for index, value in enumerate(values)]
+        fail(ArgumentError, f"{function}(): argument '{argument}' must be tuple of Tensors, not {kind}")
+    found = [tensor(value, function, f"{argument}[{index}]") for index, value in enumerate(values)]
     if not found:
         fail(ArgumentError, f"{function}(): expected a non-empty list of Tensors")
     return found
@@ -218,7 +218,9 @@ def scalar_of(value: Scalar, dtype: np.dtype) -> Scalar:
         return bool(value)
     if dtype.kind == "c":
         return complex(value)
-    number = float(value) if dtype.kind == "f" else int(value)  # type: ignore[arg-type]
+    if isinstance(value, complex):
+        fail(DTypeError, f"a complex value cannot be put into a tensor of dtype {dtype}: found {value}.")
+    number = float(value) if dtype.kind == "f" else int(value)
     return with_formula(number, formula_of(value)) if number == value else number
 
 
@@ -285,6 +287,19 @@ def _common_shape(function: str, a: tuple[int, ...], b: tuple[int, ...]) -> tupl
                 "Sizes must be equal or 1; reshape or unsqueeze one operand.",
             )
     return tuple(y if x == 1 else x for x, y in zip(left, right))
+
+
+def shape_list(*operands: Tensor) -> str:
+    """The shapes of several tensors, for a message."""
+    return " and ".join(str(tuple(one.shape)) for one in operands)
+
+
+def require_rank(x: Tensor, ranks: Sequence[int], function: str, argument: str = "input") -> Tensor:
+    """The tensor; ShapeError where it has another number of dimensions."""
+    if x.ndim not in ranks:
+        wanted = " or ".join(f"{rank}-D" for rank in ranks)
+        fail(ShapeError, f"{function}(): '{argument}' must be {wanted}; found shape {tuple(x.shape)}.")
+    return x
 
 
 # --- arrays known from their attributes ----------------------------------------------------------------

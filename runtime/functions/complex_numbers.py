@@ -72,6 +72,8 @@ def adjoint(input: Tensor) -> Tensor:
                 [2, 4]]), tensor([[0.-1.j]]))
     """
     x = tensor(input, "adjoint")
+    if not x.ndim:
+        return conj(x)
     return _not_written(x, transposed_conjugates(x))
 
 

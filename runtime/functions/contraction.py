@@ -26,9 +26,11 @@ from .common import (
     elementwise,
     fail,
     one_dim,
+    own_dim,
     promoted,
     require_broadcast,
     scalar_of,
+    shape_list,
     tensor,
     torch_name,
     with_short_way,
@@ -67,7 +69,10 @@ def _pair(
     input: Any, other: Any, function: str, names: tuple[str, str] = ("input", "other")
 ) -> tuple[Tensor, Tensor]:
     """Two tensors of one dtype; PyTorch's products do not promote."""
-    a, b = tensor(input, function, names[0]), tensor(other, function, names[1])
+    return _same_dtype(function, tensor(input, function, names[0]), tensor(other, function, names[1]))
+
+
+def _same_dtype(function: str, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     if array_dtype(a) != array_dtype(b):
         fail(
             DTypeError,
@@ -308,6 +313,8 @@ def _scaled_sum(input: Tensor, product: Tensor, beta: Scalar, alpha: Scalar, fun
             f"found {beta} and {alpha}. Convert the tensors, e.g. with .float().",
         )
     require_broadcast(function, [input, product])
+    promote = promoted if function == "addr" else _same_dtype
+    input, product = promote(function, input, product)
     dtype = array_dtype(product)
     if alpha != 1:
         product = apply(e.multiply, product, scalar_of(alpha, dtype))
@@ -444,9 +451,10 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
         >>> inner(tensor([1.0, 2.0]), tensor([3.0, 4.0]))
         tensor(11.)
     """
-    a, b = _pair(input, other, "inner")
+    a, b = tensor(input, "inner"), tensor(other, "inner", "other")
     if not a.ndim or not b.ndim:
-        return apply(e.multiply, a, b)
+        return elementwise(e.multiply, a, b, function="inner")
+    a, b = _pair(a, b, "inner")
     if a._value.shape[-1] != b._value.shape[-1]:
         fail(
             ShapeError,
@@ -558,14 +566,32 @@ def trace(input: Tensor) -> Tensor:
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross product of 3-vectors along `dim`; without it, along the first dimension of size 3.
 
+    Raises:
+        ShapeError: no dimension has size 3, or the numbers of dimensions differ.
+
     Example:
         >>> cross(tensor([1.0, 0.0, 0.0]), tensor([0.0, 1.0, 0.0]))
         tensor([0., 0., 1.])
     """
+    a, b = _vector_pair(input, other, "cross")
     if dim is None:
-        shape = np.broadcast_shapes(tuple(input.shape), tuple(other.shape))
-        dim = next((place - len(shape) for place, extent in enumerate(shape) if extent == 3), -1)
-    return linalg_cross(input, other, dim)
+        require_broadcast("cross", (a, b))
+        shape = np.broadcast_shapes(tuple(a.shape), tuple(b.shape))
+        dim = next((place - len(shape) for place, extent in enumerate(shape) if extent == 3), None)
+    if dim is None:
+        fail(ShapeError, f"cross(): no dimension of size 3 in input, found shapes {shape_list(a, b)}.")
+    return linalg_cross(a, b, dim)
+
+
+def _vector_pair(input: Tensor, other: Tensor, function: str) -> tuple[Tensor, Tensor]:
+    """Both as tensors with as many dimensions."""
+    a, b = tensor(input, function), tensor(other, function, "other")
+    if a.ndim != b.ndim:
+        fail(
+            ShapeError,
+            f"{function}: inputs must have the same number of dimensions, found shapes {shape_list(a, b)}.",
+        )
+    return a, b
 
 
 def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
@@ -578,14 +604,8 @@ def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
         >>> cross(tensor([1.0, 0.0, 0.0]), tensor([0.0, 1.0, 0.0]))
         tensor([0., 0., 1.])
     """
-    if input.ndim != other.ndim:
-        fail(
-            ShapeError,
-            "linalg.cross: inputs must have the same number of dimensions, found shapes "
-            f"{tuple(input.shape)} and {tuple(other.shape)}.",
-        )
-    a, b = promoted("cross", tensor(input, "cross"), tensor(other, "cross", "other"))
-    sizes = [x._value.shape[one_dim(dim, x.ndim, "cross")] for x in (a, b)]
+    a, b = promoted("linalg.cross", *_vector_pair(input, other, "linalg.cross"))
+    sizes = [x._value.shape[own_dim(dim, x, "linalg.cross")] for x in (a, b)]
     if sizes != [3, 3]:
         fail(
             ShapeError,

@@ -15,6 +15,7 @@ from ...tracer.trace import is_tracing
 from ..tape.apply import apply, unwrap, wrap
 from ..values.tensor import Tensor
 from .common import (
+    Operand,
     array_dtype,
     as_dtype,
     fail,
@@ -69,7 +70,7 @@ class HistogramOfPoints(NamedTuple):
 
 
 def searchsorted(
-    sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False,
+    sorted_sequence: Tensor, input: Operand, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """Where elements would be inserted in a sorted vector, or in the rows of a tensor, to keep it sorted.
@@ -106,7 +107,7 @@ def searchsorted(
     return as_dtype(insertion_places(ordered, wanted, right or side == "right"), kind)
 
 
-def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+def bucketize(input: Operand, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The number of the bucket that each element is in, between sorted boundaries.
 
     Example:
@@ -119,7 +120,9 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     return searchsorted(edges, input, out_int32=out_int32, right=right)
 
 
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+def isin(
+    elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
     """Which elements are among others.
 
     Example:

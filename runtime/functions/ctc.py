@@ -10,7 +10,7 @@ from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
 from ..tape.apply import apply, wrap
 from ..values.tensor import Tensor
-from .common import array_dtype, as_dtype, fail, filled, floating, tensor
+from .common import array_dtype, as_dtype, fail, filled, floating, require_rank, tensor
 from .declared import sum
 from .joining import cat
 from .movement import expand_to
@@ -47,7 +47,8 @@ def ctc_loss(
         >>> ctc_loss(tensor([[[-1.0, -0.5]]]), tensor([[1]]), (1,), (1,))
         tensor(0.5000)
     """
-    x = floating(log_probs, "ctc_loss", "log_probs")
+    x = require_rank(floating(log_probs, "ctc_loss", "log_probs"), (2, 3), "ctc_loss", "log_probs")
+    targets = require_rank(tensor(targets, "ctc_loss", "targets"), (1, 2), "ctc_loss", "targets")
     if x.ndim == 2:
         one = x.unsqueeze(1)
         found = ctc_loss(one, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
@@ -62,7 +63,7 @@ def ctc_loss(
             f"ctc_loss(): {batch} input_lengths up to {steps} and as many target_lengths are expected, found "
             f"{inputs.tolist()} and {lengths.tolist()}",
         )
-    table = _table(tensor(targets, "ctc_loss", "targets"), lengths)
+    table = _table(targets, lengths)
     places = 2 * table.shape[1] + 1
     between = filled((batch, table.shape[1], 1), blank, np.dtype("int64"))
     labels = cat([between, table.unsqueeze(2)], 2).reshape(batch, places - 1)

@@ -33,6 +33,7 @@ from .common import (
     filled,
     floating,
     matrix_named_either_way,
+    shape_list,
     with_short_way,
 )
 from .complex_numbers import real as real_part
@@ -420,7 +421,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
         tensor([[1.],
                 [0.]])
     """
-    a, factors = matrices(input, "householder_product"), floating(tau, "householder_product", "tau")
+    a, factors = _with_factors(input, tau, "householder_product")
     rows, columns = a.shape[-2:]
     count = factors.shape[-1]
     if columns > rows or count > columns:
@@ -433,6 +434,18 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     if not count:
         return triu(tril(a, -1) + wrap(identity))  # with a gradient, which is 0
     return _reflected(a, factors, wrap(identity), reversed(range(count)))
+
+
+def _with_factors(input: Tensor, tau: Tensor, function: str) -> tuple[Tensor, Tensor]:
+    """Matrices and the factors of their reflections, which have a dimension less."""
+    a, factors = matrices(input, function), floating(tau, function, "tau")
+    if tuple(factors._value.shape[:-1]) != tuple(a._value.shape[:-2]) or not factors.ndim:
+        fail(
+            ShapeError,
+            f"{function}: tau must have the batch dimensions of input, and one more: found shapes "
+            f"{shape_list(a, factors)}.",
+        )
+    return a, factors
 
 
 def _reflected(a: Tensor, factors: Tensor, found: Tensor, places: Iterable[int]) -> Tensor:
@@ -466,7 +479,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
         tensor([[-1.],
                 [ 3.]])
     """
-    a, factors = matrices(input, "ormqr"), floating(tau, "ormqr", "tau")
+    a, factors = _with_factors(input, tau, "ormqr")
     sides = matrices(other, "ormqr") if left else adjoint(matrices(other, "ormqr"))
     count = factors.shape[-1]
     if a.shape[-2] != sides.shape[-2] or count > min(a.shape[-2:]):

@@ -35,7 +35,7 @@ from .complex_numbers import real as real_part
 from .declared import sum as sum_of
 from .decompositions import matrices
 from .joining import cat
-from .linalg import cholesky, inverse, solve, solve_triangular, square
+from .linalg import cholesky, inverse, require_pivots, solve, solve_triangular, square
 from .movement import adjoint, expand_to, transpose
 from .parts import along, diagonal, part, selected, tril, triu
 
@@ -201,6 +201,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
         tensor([[2.]])
     """
     both = matrices(LU_data, "lu_unpack")
+    require_pivots(LU_pivots, both, "lu_unpack", "LU_pivots")
     rows, dtype = both.shape[-2], array_dtype(both)
     pivots = unwrap(LU_pivots)
     if isinstance(pivots, np.ndarray) and not is_tracing():
@@ -230,6 +231,7 @@ def linalg_lu_solve(
         tensor([[2.]])
     """
     both, sides = promoted("lu_solve", square(LU, "lu_solve"), matrices(B, "lu_solve"), broadcast=False)
+    require_pivots(pivots, both, "linalg.lu_solve")
     sides = sides if left else transpose(sides, -2, -1)
     batch = np.broadcast_shapes(tuple(both.shape[:-2]), tuple(sides.shape[:-2]))
     exchanges = as_dtype(as_dtype(pivots, INT64) - 1, array_dtype(both)).unsqueeze(-2)
@@ -276,7 +278,9 @@ def triangular_solve(
     """
     kept = transposed(A) if transpose else A
     found = solve_triangular(kept, b, upper=upper != transpose, unitriangular=unitriangular)
-    return TriangularSolve(found, A.clone())
+    matrix = floating(A, "triangular_solve", "A")
+    batch = tuple(found._value.shape[:-2])
+    return TriangularSolve(found, apply(e.identity, expand_to(matrix, (*batch, *matrix.shape[-2:]))))
 
 
 # --- results with a report ----------------------------------------------------------------------------------

@@ -268,6 +268,8 @@ _tensor = tensor
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """The tensor in at most `chunks` pieces of one size along a dimension; the last may be smaller.
 
+    Of an empty dimension there are as many as that.
+
     Example:
         >>> chunk(tensor([1, 2, 3]), 2)
         (tensor([1, 2]), tensor([3]))
@@ -276,7 +278,9 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     if chunks < 1:
         fail(ArgumentError, f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     extent = x._value.shape[own_dim(dim, x, "chunk")]
-    return split(x, max(-(-extent // chunks), 1), dim)
+    if not extent:
+        return split(x, [0] * chunks, dim)
+    return split(x, -(-extent // chunks), dim)
 
 
 @numpy_names

@@ -22,7 +22,7 @@ from .complex_numbers import real
 from .decompositions import matrices
 from .elimination import INT32
 from .joining import cat
-from .linalg import square
+from .linalg import require_pivots, square
 from .movement import expand_to
 from .parts import part, selected
 
@@ -129,6 +129,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
     """
     name, instead = "linalg.ldl_solve", "use linalg.solve"
     both, sides = promoted(name, square(LD, "ldl_solve"), matrices(B, "ldl_solve"), broadcast=False)
+    require_pivots(pivots, both, name)
     both, sides = (_undifferentiated(one, name, instead) for one in (both, sides))
     batch = np.broadcast_shapes(tuple(both.shape[:-2]), tuple(sides.shape[:-2]))
     exchanges = as_dtype(pivots, array_dtype(both)).unsqueeze(-2)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, LinearAlgebraError, ShapeError
+from ...tracer.errors import ArgumentError, DTypeError, LinearAlgebraError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ...tracer.ops.matrices import eliminated
@@ -26,6 +26,7 @@ from .common import (
     fail,
     floating,
     matrix_named_either_way,
+    tensor,
     with_short_way,
 )
 from .contraction import matmul
@@ -48,13 +49,30 @@ class SignAndLog(NamedTuple):
 def square(input: Tensor, function: str) -> Tensor:
     """Floating square matrices; ShapeError for others."""
     x = floating(input, function)
+    _require_square(x, function)
+    return x
+
+
+def _require_square(x: Tensor, function: str) -> None:
     shape = x._value.shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
         fail(
             ShapeError,
             f"linalg.{function}: A must be batches of square matrices, but they are {tuple(x.shape)}.",
         )
-    return x
+
+
+def require_pivots(pivots: Tensor, both: Tensor, function: str, argument: str = "pivots") -> None:
+    """DTypeError or ShapeError unless these are the rows that were exchanged for each of the matrices."""
+    shape = tuple(both._value.shape)
+    if array_dtype(pivots).kind not in "iu":
+        fail(DTypeError, f"{function}(): '{argument}' must be integers, found {pivots.dtype}.")
+    if tuple(pivots._value.shape) != (*shape[:-2], min(shape[-2:])):
+        fail(
+            ShapeError,
+            f"{function}(): '{argument}' must have shape {(*shape[:-2], min(shape[-2:]))} beside matrices of "
+            f"shape {shape}; found {tuple(pivots.shape)}.",
+        )
 
 
 @matrix_named_either_way
@@ -299,6 +317,15 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
 
 
 @matrix_named_either_way
+def _integers_or(input: Tensor) -> Tensor:
+    """Square matrices, of integers as they are."""
+    x = tensor(input, "matrix_power")
+    if array_dtype(x).kind not in "iu":
+        return square(x, "matrix_power")
+    _require_square(x, "matrix_power")
+    return x
+
+
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """The product of n such matrices; of the inverse for a negative n.
 
@@ -309,7 +336,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer):
         fail(ArgumentError, f"linalg.matrix_power: n must be int, not {type(n).__name__}")
-    x = given = square(inverse(input) if n < 0 else input, "matrix_power")
+    x = given = _integers_or(inverse(input) if n < 0 else input)
     left, power = abs(int(n)), None
     while left:
         if left & 1:

@@ -12,7 +12,7 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
 from ..tape.apply import apply
 from ..values.tensor import Tensor
-from .arithmetic import float_pair, xlogy
+from .arithmetic import broadcast_float_pair, float_pair, xlogy
 from .common import (
     F,
     Operand,
@@ -92,7 +92,7 @@ def mse_loss(input: Tensor, target: Operand, reduction: str = "mean", weight: Te
         >>> mse_loss(tensor([1.0, 2.0]), tensor([1.0, 4.0]))
         tensor(2.)
     """
-    a, b = float_pair("mse_loss", input, target)
+    a, b = broadcast_float_pair("mse_loss", input, target)
     require_real(a, "mse_loss")
     losses = apply(e.square, apply(e.subtract, a, b))
     if weight is not None:
@@ -108,7 +108,7 @@ def l1_loss(input: Tensor, target: Operand, reduction: str = "mean", weight: Ten
         >>> l1_loss(tensor([1.0, 2.0]), tensor([1.0, 4.0]))
         tensor(1.)
     """
-    a, b = float_pair("l1_loss", input, target)
+    a, b = broadcast_float_pair("l1_loss", input, target)
     losses = apply(e.absolute, apply(e.subtract, a, b))
     if weight is not None:
         return _shared(losses, weight, reduction, "l1_loss")
@@ -151,7 +151,7 @@ def smooth_l1_loss(input: Tensor, target: Operand, reduction: str = "mean", beta
         fail(ArgumentError, f"smooth_l1_loss does not support negative values for beta, found {beta}.")
     if beta == 0:
         return l1_loss(input, target, reduction)
-    a, b = float_pair("smooth_l1_loss", input, target)
+    a, b = broadcast_float_pair("smooth_l1_loss", input, target)
     losses = _quadratic_near_zero(apply(e.subtract, a, b), float(beta), 1.0 / beta)
     return titled(losses, reduction, "SmoothL1LossBackward0")
 

@@ -6,15 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.errors import ArgumentError, DimensionError, ShapeError
 from ...tracer.ops import elementwise as e
 from ..tape.apply import apply
 from ..values.tensor import Tensor
 from .activation import logsigmoid
 from .arithmetic import float_pair
-from .common import array_dtype, as_dtype, fail, floating, iota, tensor
+from .common import as_dtype, elementwise, fail, floating, iota, tensor
 from .declared import cumsum, sum
 from .distances import pairwise_distance
+from .elementwise import neg
 from .losses import reduced, takes_old_options
 from .reduction import mean
 from .selection import take_along_dim
@@ -42,7 +43,8 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
             f"{list(a.shape)}, input2: {list(b.shape)}, target: {list(target.shape)}",
         )
-    distance = apply(e.multiply, apply(e.negative, as_dtype(target, array_dtype(a))), apply(e.subtract, a, b))
+    signs = neg(tensor(target, "margin_ranking_loss", "target"))
+    distance = elementwise(e.multiply, signs, apply(e.subtract, a, b), function="margin_ranking_loss")
     return reduced(apply(e.relu, apply(e.add, distance, float(margin))), reduction, "margin_ranking_loss")
 
 
@@ -139,11 +141,15 @@ def multilabel_soft_margin_loss(
         tensor(0.6931)
     """
     x, t = float_pair("multilabel_soft_margin_loss", input, target)
+    if not x.ndim:
+        fail(DimensionError, "multilabel_soft_margin_loss(): the input has no dimensions, and so no classes.")
+    along = x.ndim - 1  # of the input, also where a target of more dimensions is beside it
     of_ones = apply(e.multiply, t, logsigmoid(x))
     of_zeros = apply(e.multiply, apply(e.subtract, 1.0, t), logsigmoid(apply(e.negative, x)))
     losses = apply(e.negative, apply(e.add, of_ones, of_zeros))
     losses = losses if weight is None else apply(e.multiply, losses, weight)
-    return reduced(mean(losses, -1), reduction, "multilabel_soft_margin_loss")
+    found = apply(e.divide, sum(losses, along), x._value.shape[along])
+    return reduced(found, reduction, "multilabel_soft_margin_loss")
 
 
 @takes_old_options

@@ -67,7 +67,7 @@ def _in(x: Tensor, dtype: Any) -> Tensor:
 
 
 def sum(
-    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The sum of the elements that the mask shows.
 
@@ -79,7 +79,7 @@ def sum(
 
 
 def prod(
-    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The product of the elements that the mask shows.
 
@@ -91,7 +91,7 @@ def prod(
 
 
 def amax(
-    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The largest element that the mask shows; of none the least number of the dtype.
 
@@ -104,7 +104,7 @@ def amax(
 
 
 def amin(
-    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The smallest element that the mask shows; of none the greatest number of the dtype.
 
@@ -117,8 +117,9 @@ def amin(
 
 
 def argmax(
-    input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
-) -> Tensor:
+    input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """Where the largest element is that the mask shows, in the dtype of the tensor, as PyTorch has it.
 
     Example:
@@ -131,8 +132,9 @@ def argmax(
 
 
 def argmin(
-    input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
-) -> Tensor:
+    input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """Where the smallest element is that the mask shows, in the dtype of the tensor, as PyTorch has it.
 
     Example:
@@ -151,7 +153,7 @@ def _count(x: Tensor, dim: Dims, keepdim: bool, mask: Any, name: str) -> Tensor:
 
 
 def mean(
-    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The mean of the elements that the mask shows; of none nan.
 
@@ -170,7 +172,7 @@ def mean(
 
 
 def median(
-    input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The median of the elements that the mask shows, the lower one of two; of none nan.
 
@@ -190,7 +192,7 @@ def median(
 
 def norm(
     input: Tensor, ord: float | None = 2.0, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None,
-    mask: Any = None,
+    mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """The norm of the elements that the mask shows: see `linalg.vector_norm`.
 
@@ -206,7 +208,7 @@ def norm(
 
 def var(
     input: Tensor, dim: Dims = None, unbiased: bool | None = None, *, correction: float | None = None,
-    keepdim: bool = False, dtype: Any = None, mask: Any = None,
+    keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """The variance of the elements that the mask shows; see `var`.
 
@@ -224,7 +226,7 @@ def var(
 
 def std(
     input: Tensor, dim: Dims = None, unbiased: bool | None = None, *, correction: float | None = None,
-    keepdim: bool = False, dtype: Any = None, mask: Any = None,
+    keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """The standard deviation of the elements that the mask shows, the root of `var`.
 
@@ -237,7 +239,7 @@ def std(
 
 
 def logsumexp(
-    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The logarithm of the sum of the exponentials of the elements that the mask shows.
 
@@ -253,7 +255,7 @@ def logsumexp(
 # --- of the same shape ----------------------------------------------------------------------------------
 
 
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """The running sum along a dimension, to which only elements add that the mask shows.
 
     Example:
@@ -264,7 +266,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> T
     return declared.cumsum(_with(x, mask, 0, "cumsum"), dim, dtype=dtype or x.dtype)
 
 
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """The running product along a dimension of the elements that the mask shows.
 
     Example:
@@ -283,7 +285,7 @@ def _distributed(
     return function(_with(x, mask, -sign * math.inf, function.__name__), dim)
 
 
-def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """`softmax` of the elements that the mask shows, and 0 elsewhere; nan where it shows none.
 
     Example:
@@ -293,7 +295,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> 
     return _distributed(activation.softmax, input, dim, dtype, mask, 1)
 
 
-def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """The logarithm of `softmax` of the elements that the mask shows, and -inf elsewhere.
 
     Example:
@@ -303,7 +305,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None)
     return _distributed(activation.log_softmax, input, dim, dtype, mask, 1)
 
 
-def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """`softmin` of the elements that the mask shows, and 0 elsewhere.
 
     Example:
@@ -314,7 +316,7 @@ def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> 
 
 
 def normalize(
-    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None
+    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The elements that the mask shows over their norm along a dimension, but at least `eps`; 0 elsewhere.
 
@@ -328,8 +330,9 @@ def normalize(
 
 
 def logaddexp(
-    input: Tensor, other: Tensor, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None
-) -> Tensor:
+    input: Tensor, other: Tensor, *, dtype: Any = None, input_mask: Tensor | None = None,
+    other_mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """log(exp(input) + exp(other)) with exponentials of 0 where a mask is false.
 
     Example:

@@ -19,6 +19,7 @@ from .common import (
     fail,
     numpy_names,
     one_dim,
+    own_dim,
     require_broadcast,
     sizes,
     tensor,
@@ -200,7 +201,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
                 [3, 4]])
     """
     x = tensor(input, "unflatten")
-    dim = one_dim(dim, x.ndim, "unflatten")
+    dim = own_dim(dim, x, "unflatten")
     shape = tuple(x._value.shape)
     return reshape_to(
         x, (*shape[:dim], *complete_shape(tuple(sizes), shape[dim]), *shape[dim + 1 :]), "ViewBackward0"

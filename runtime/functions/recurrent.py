@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..values.tensor import Tensor
 from .activation import relu
+from .common import tensors
 from .contraction import linear
 from .declared import sigmoid, tanh
 from .joining import chunk
@@ -63,7 +64,7 @@ def lstm_cell(
         >>> lstm_cell(tensor([[0.0]]), (tensor([[0.0]]), tensor([[2.0]])), zeros(4, 1), zeros(4, 1))[1]
         tensor([[1.]])
     """
-    hidden, memory = hx
+    hidden, memory = tensors(hx, "lstm_cell", "hx")
     entry, forget, new, output = chunk(linear(input, w_ih, b_ih) + linear(hidden, w_hh, b_hh), 4, -1)
     memory = sigmoid(forget) * memory + sigmoid(entry) * tanh(new)
     return sigmoid(output) * tanh(memory), memory

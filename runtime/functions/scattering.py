@@ -25,6 +25,7 @@ from .common import (
     iota,
     numpy_names,
     one_dim,
+    operand,
     own_dim,
     require_float,
     tensor,
@@ -33,7 +34,7 @@ from .conventions import OFFERED
 from .declared import mul
 from .movement import expand_to, moved_to_end, permuted, reshape_to
 from .parts import diagonal, part, positions_along, selected
-from .selection import cropped, index_positions, require_index_shape
+from .selection import cropped, index_positions, require_index_shape, require_rows
 from .statistics import vector_norm
 
 __all__ = [
@@ -52,13 +53,14 @@ def scatter(
     the last wins.
 
     Raises:
+        ArgumentError: `src` is no number and no Tensor.
         UnsupportedError: reduce is not "add" or "multiply". The others are gather's.
 
     Example:
         >>> scatter(tensor([0, 0, 0]), 0, tensor([2, 0]), tensor([5, 6]))
         tensor([6, 0, 5])
     """
-    src = value if src is None else src
+    src = operand(value if src is None else src, "scatter", "src")
     if reduce in ("add", "multiply"):
         given = src if isinstance(src, Tensor) else filled(tuple(index.shape), src, array_dtype(input))
         return scatter_reduce(input, dim, index, given, "sum" if reduce == "add" else "prod")
@@ -142,6 +144,7 @@ def index_reduce(
         return reshape_to(found, ())
     dim = own_dim(dim, x, "index_reduce")
     rows = index_positions(index, x._value.shape[dim], dim, "index_reduce")
+    require_rows(x, values, rows, dim, "index_reduce")
     column = reshape_to(rows, tuple(rows.numel() if axis == dim else 1 for axis in range(x.ndim)))
     places = expand_to(column, tuple(values._value.shape))
     return _combined(x, values, positions_along(places, dim), reduce, include_self, "index_reduce")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, ShapeError, UnsupportedError
+from ...tracer.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
 from ..tape.apply import wrap
 from ..values.tensor import Tensor
 from . import declared, masked
 from .arithmetic import add
-from .common import Scalar, array_dtype, fail, filled, floating, one_dim
+from .common import Scalar, array_dtype, fail, filled, floating, own_dim
 from .movement import movedim, reshape_to
 from .selection import index_select
 
@@ -39,6 +39,7 @@ def segment_reduce(
 
     Raises:
         ArgumentError: another reduction, or both or neither of lengths and offsets are given.
+        DTypeError: lengths or offsets that are no integers.
         ShapeError: the segments are not the whole dimension.
         UnsupportedError: segments that differ in other dimensions.
 
@@ -52,7 +53,7 @@ def segment_reduce(
         fail(ArgumentError, f"segment_reduce(): reduce must be one of {known}, found {reduce!r}")
     if (lengths is None) == (offsets is None) or indices is not None:
         fail(ArgumentError, "segment_reduce(): either lengths or offsets must be given, and no indices")
-    dim = one_dim(axis, x.ndim, "segment_reduce")
+    dim = own_dim(axis, x, "segment_reduce")
     counts = _counts(lengths, offsets)
     rest = x.shape[dim] - counts.sum()
     if (counts < 0).any() or rest < 0 or (rest and not unsafe):
@@ -76,6 +77,8 @@ def _counts(lengths: Tensor | None, offsets: Tensor | None) -> np.ndarray:
     """The lengths of the segments."""
     given = offsets if lengths is None else lengths
     assert given is not None
+    if array_dtype(given).kind not in "iu":
+        fail(DTypeError, f"segment_reduce(): lengths or offsets must be integers, found {given.dtype}.")
     if given.ndim != 1:
         fail(
             UnsupportedError,

@@ -273,6 +273,18 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     return apply(e.add, x, total, grad_name="ScatterAddBackward0")
 
 
+def require_rows(x: Tensor, source: Tensor, index: Tensor, dim: int, function: str) -> None:
+    """ShapeError unless source has, along a dimension, a slice of x for each position."""
+    expected = [index.numel() if axis == dim else extent for axis, extent in enumerate(x.shape)]
+    if list(source.shape) != expected:
+        fail(
+            ShapeError,
+            f"{function}(): source tensor shape must match self tensor shape, excluding the specified "
+            f"dimension. Got self.shape = {list(x.shape)} source.shape = {list(source.shape)}, and "
+            f"{index.numel()} indices",
+        )
+
+
 @numpy_names
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Scalar = 1) -> Tensor:
     """input with alpha times the slices of source added at the positions in a vector along a dimension.
@@ -287,13 +299,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
             index_add(x.reshape(1), dim, index.reshape(-1), values.reshape(-1), alpha=alpha), ()
         )
     dim = own_dim(dim, x, "index_add")
-    expected = [index.numel() if axis == dim else extent for axis, extent in enumerate(x.shape)]
-    if list(values.shape) != expected:
-        fail(
-            ShapeError,
-            "source tensor shape must match self tensor shape, excluding the specified dimension. Got "
-            f"self.shape = {list(x.shape)} source.shape = {list(values.shape)}, and {index.numel()} indices",
-        )
+    require_rows(x, values, index, dim, "index_add")
     rows = _vector(index, x._value.shape[dim], dim, "index_add")
     if alpha != 1:
         values = apply(e.multiply, values, scalar_of(alpha, array_dtype(values)))
@@ -304,8 +310,9 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return apply(e.add, x, permuted(total, back) if dim else total, grad_name="IndexAddBackward0")
 
 
-def _at(x: Tensor, dim: int, index: Tensor) -> tuple[Any, ...]:
-    return (*(slice(None) for _ in range(one_dim(dim, x.ndim, "index"))), index)
+def _at(x: Tensor, dim: int, index: Tensor, function: str) -> tuple[Any, ...]:
+    dim = one_dim(dim, x.ndim, function)
+    return (*(slice(None) for _ in range(dim)), _vector(index, x._value.shape[dim], dim, function))
 
 
 @numpy_names
@@ -319,7 +326,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Scalar) -> Tensor:
     x = tensor(input, "index_fill")
     if not x.ndim:
         return reshape_to(index_fill(reshape_to(x, (1,)), dim, index.reshape(-1), value), ())
-    return updated(x, _at(x, dim, index), value)
+    return updated(x, _at(x, dim, index, "index_fill"), value)
 
 
 @numpy_names
@@ -333,7 +340,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     x = tensor(input, "index_copy")
     if not x.ndim:
         return reshape_to(index_copy(reshape_to(x, (1,)), dim, index.reshape(-1), source.reshape(-1)), ())
-    return updated(x, _at(x, dim, index), source)
+    return updated(x, _at(x, dim, index, "index_copy"), source)
 
 
 def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:

@@ -28,6 +28,7 @@ from .common import (
     numpy_dtype,
     numpy_names,
     one_dim,
+    promoted,
     require_broadcast,
     require_float,
     require_real,
@@ -352,8 +353,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         tensor([1.])
     """
     x1, x2 = tensor(x1, "cosine_similarity", "x1"), tensor(x2, "cosine_similarity", "x2")
-    for one in (x1, x2):
-        require_real(one, "cosine_similarity")
+    x1, x2 = promoted("cosine_similarity", x1, x2)
+    require_float(require_real(x1, "cosine_similarity"), "cosine_similarity")
     if x1.shape != x2.shape:
         require_broadcast("cosine_similarity", [x1, x2])
         shape = np.broadcast_shapes(tuple(x1.shape), tuple(x2.shape))

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from ..functions.fourier import fftfreq, rfftfreq
 from ..functions.grids import tril_indices, triu_indices
+from ..functions.reading import Reader
 from ..functions.results import written
 from ..tape.direct import unsupported
 from ..values.flatten import flatten, is_container, unflatten
@@ -20,7 +21,7 @@ from ..values.tensor import Tensor, TorchTensor
 from ..values.value_kinds import Auxiliary, as_kind, plain, settled
 
 F = TypeVar("F", bound=Callable[..., Any])
-FUNCTIONS = "pullback.runtime.functions."
+FUNCTIONS, MAKERS_OF_TENSORS = "pullback.runtime.functions.", "pullback.runtime.tensors."
 
 
 def of_any_kind(function: F) -> F:
@@ -29,6 +30,7 @@ def of_any_kind(function: F) -> F:
         return functools.wraps(function)(function.around(of_any_kind))  # type: ignore[return-value]
     short = getattr(function, "short", unsupported)
     takes_options = getattr(short, "takes_options", False)
+    read = Reader(function, function.__name__)
 
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
@@ -40,13 +42,14 @@ def of_any_kind(function: F) -> F:
             result = short(*arguments, **options)
             if result is not NotImplemented:
                 return result
+        taken, named = read(arguments, options)
         if arguments and type(arguments[0]) is TorchTensor:
-            result = function(*arguments, **options)
+            result = function(*taken, **named)
             if type(result) is TorchTensor:
                 return result
             return settled(result, arguments)
         given = (*arguments, *options.values())
-        result = settled(function(*arguments, **options), given)
+        result = settled(function(*taken, **named), given)
         return result if _holds_tensor(given) else _plain(result)
 
     return call  # type: ignore[return-value]
@@ -65,12 +68,14 @@ def making_tensors(function: F) -> F:
 def of_own_kind(method: F) -> F:
     """The method, with a result of the tensor's kind also where it is made of positions, counts or bins."""
     short = getattr(method, "short", unsupported)
+    read = Reader(method, method.__name__)
 
     @functools.wraps(method)
     def call(self: Tensor, *arguments: Any, **options: Any) -> Any:
         if not options and (result := short(self, *arguments)) is not NotImplemented:
             return result
-        result = method(self, *arguments, **options)
+        taken, named = read((self, *arguments), options)
+        result = method(*taken, **named)
         if type(result) is TorchTensor or type(self) is Auxiliary:
             return result
         return settled(result, (self, *arguments, *options.values()))
@@ -98,11 +103,17 @@ def _plain(result: Any) -> Any:
 def publish(namespace: dict[str, Any], module: str) -> None:
     """Let the functions of tensors in a namespace take values of every kind."""
     for name, value in namespace.items():
-        if type(value) is FunctionType and (value.__module__ or "").startswith(FUNCTIONS):
-            if value.__module__.removeprefix(FUNCTIONS) in OF_FUNCTIONS:
-                continue
+        if type(value) is FunctionType and _is_of_tensors(value):
             namespace[name] = public = making_tensors(value) if value in MAKERS else of_any_kind(value)
             public.__module__ = module
+
+
+def _is_of_tensors(function: FunctionType) -> bool:
+    """Whether it is one of the functions of tensors; of those that make tensors, whether it takes any."""
+    place = function.__module__ or ""
+    if place.startswith(FUNCTIONS):
+        return place.removeprefix(FUNCTIONS) not in OF_FUNCTIONS
+    return place.startswith(MAKERS_OF_TENSORS) and Reader(function, function.__name__).takes_tensors
 
 
 OF_FUNCTIONS = frozenset(("binomial", "checkpointing", "choices", "control_flow"))

@@ -14,7 +14,7 @@ from ...tracer.errors import ArgumentError, DTypeError
 from ...tracer.graph import Node
 from ...tracer.ops.elementwise import multiply
 from ...tracer.ops.movement import of_pairs
-from ...tracer.spec import CONTINUOUS, INT64, real_dtype
+from ...tracer.spec import CONTINUOUS, INT64, broadcast_shapes, real_dtype
 from ...tracer.trace import current_trace, is_tracing
 from ..tape.apply import apply, refuse_complex
 from ..values import dtypes
@@ -251,11 +251,19 @@ def normal(
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that `input` says, or with probability p, else 0; in its shape and dtype.
 
+    Raises:
+        ArgumentError: a probability that is not between 0 and 1, where it is known.
+        DTypeError: `input` does not hold floats, and there is no p.
+
     Example:
         >>> bernoulli(Tensor([0.0, 1.0]))
         tensor([0., 1.])
     """
-    noise = _uniform(tuple(input._value.shape), input._value.dtype, generator)
+    chances = _known_chances(_floats_of(input, "bernoulli")) if p is None else np.asarray(p)
+    if chances is not None:
+        _require_chances(chances, "bernoulli")
+    dtype = input._value.dtype if p is None else dtypes.default_float()
+    noise = _uniform(tuple(input._value.shape), dtype, generator)
     return (noise < (input._detached() if p is None else p)).to(input.dtype)
 
 
@@ -280,28 +288,46 @@ def randint_like(
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson random numbers with these rates, in the tensor's dtype.
 
+    Raises:
+        ArgumentError: a negative rate. DTypeError: rates that are no floats.
+
     Example:
         >>> poisson(Tensor([0.0]))
         tensor([0.])
     """
-    return drawn(
-        lambda rng, rates: rng.poisson(rates).astype(rates.dtype), generator, _real(input, "poisson")
-    )
+    return drawn(_poisson, generator, _floats_of(input, "poisson"))
+
+
+def _poisson(rng: np.random.Generator, rates: np.ndarray) -> np.ndarray:
+    if not (rates >= 0).all():
+        raise ArgumentError("poisson(): invalid Poisson rate, expected rate to be non-negative")
+    return np.asarray(rng.poisson(rates)).astype(rates.dtype)
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of `count` trials succeed, each with probability `prob`.
 
+    Args:
+        count, prob: floats, whose shapes broadcast; the result is in the dtype of `count`.
+
+    Raises:
+        ArgumentError: a negative number of trials, or a probability that is not between 0 and 1.
+        DTypeError: operands that are no floats. ShapeError: the shapes do not broadcast.
+
     Example:
         >>> binomial(Tensor([3.0]), Tensor([1.0]))
         tensor([3.])
     """
-    return drawn(
-        lambda rng, trials, chances: rng.binomial(trials.astype(np.int64), chances).astype(trials.dtype),
-        generator,
-        _real(count, "binomial"),
-        _real(prob, "binomial"),
-    )
+    trials, chances = _floats_of(count, "binomial", "count"), _floats_of(prob, "binomial", "prob")
+    broadcast_shapes(*(tuple(one._value.shape) for one in (trials, chances)), function="binomial")
+    return drawn(_binomial, generator, trials, chances)
+
+
+def _binomial(rng: np.random.Generator, trials: np.ndarray, chances: np.ndarray) -> np.ndarray:
+    if not (trials >= 0).all():
+        raise ArgumentError("binomial(): 'count' must not be negative")
+    _require_chances(chances, "binomial")
+    return np.asarray(rng.binomial(trials.astype(np.int64), chances)).astype(trials.dtype)
 
 
 def multinomial(
@@ -320,12 +346,7 @@ def multinomial(
         >>> multinomial(Tensor([0.0, 1.0]), 3, replacement=True)
         tensor([1, 1, 1])
     """
-    weights = _real(input, "multinomial")
-    if not weights.is_floating_point():
-        raise DTypeError(
-            f"multinomial only supports floating-point dtypes for input, found {weights.dtype}. Convert it, "
-            "e.g. with .float()."
-        )
+    weights = _floats_of(input, "multinomial")
     return drawn(partial(_positions, num_samples, replacement), generator, weights)
 
 
@@ -354,9 +375,24 @@ def _positions(
     return found.reshape(*weights.shape[:-1], num_samples).astype(np.int64)
 
 
-def _real(x: Tensor, function: str) -> Tensor:
+def _floats_of(x: Tensor, function: str, argument: str = "input") -> Tensor:
     """A parameter of a distribution."""
     x.refresh()
     if x.is_complex():
         refuse_complex(function)
+    if not x.is_floating_point():
+        raise DTypeError(
+            f"{function} only supports floating-point dtypes for {argument}, found {x.dtype}. Convert it, "
+            "e.g. with .float()."
+        )
     return x
+
+
+def _known_chances(x: Tensor) -> np.ndarray | None:
+    """The probabilities, or None where they are not known yet."""
+    return x._value if isinstance(x._value, np.ndarray) else None
+
+
+def _require_chances(chances: np.ndarray, function: str) -> None:
+    if not ((chances >= 0) & (chances <= 1)).all():
+        raise ArgumentError(f"{function}(): probabilities must be between 0 and 1")

@@ -1,37 +1,14 @@
 """The reference in `docs/reference/` has every public name once, and the examples of docstrings are right."""
 
-import builtins
 import collections
 import doctest
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import listing
-import numpy as np
 import pytest
-
-import pullback as pb
+from public_names import MODULES, NAMES, seen_by
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
-
-
-def public_modules(module: ModuleType) -> dict[str, ModuleType]:
-    """The module and all that are public in it, by their full names."""
-    found = {module.__name__: module}
-    for name in module.__all__:
-        if isinstance(inner := getattr(module, name), ModuleType):
-            found |= public_modules(inner)
-    return found
-
-
-MODULES = {**public_modules(pb), "pullback.dask": pb.dask}
-NAMES = {
-    f"{place}.{name}": getattr(module, name)
-    for place, module in MODULES.items()
-    for name in module.__all__
-    if not isinstance(getattr(module, name), ModuleType)
-}
 EXAMPLES = {
     (id(value), value.__doc__): full
     for full, value in reversed(NAMES.items())
@@ -55,12 +32,6 @@ class Checker(doctest.OutputChecker):
 
     def check_output(self, want: str, got: str, flags: int) -> bool:
         return not want or super().check_output(want, got, flags)
-
-
-def seen_by(module: ModuleType, name: str) -> dict[str, Any]:
-    """What an example may name: `np`, `pb`, what is public; of names that Python has too its own."""
-    public = {"np": np, "pb": pb, **vars(pb), **vars(module)}
-    return {key: value for key, value in public.items() if key == name or not hasattr(builtins, key)}
 
 
 LONG = {"pullback.tplquad"}  # integrals in integrals in integrals, one number at a time

@@ -70,8 +70,16 @@ def eager(
 
 
 def _scipys(name: str) -> Callable[..., Any]:
-    """A function of SciPy's, which is imported when it is called."""
-    return lambda *arrays: getattr(scipy_special(), name)(*arrays)
+    """A function of SciPy's, which is imported when it is called; numbers take the dtype of arrays beside."""
+
+    def evaluate(*operands: Any) -> Any:
+        function = getattr(scipy_special(), name)
+        if len(operands) > 1:
+            dtype = next((one.dtype for one in operands if hasattr(one, "dtype")), None)
+            operands = tuple(one if hasattr(one, "dtype") else np.asarray(one, dtype) for one in operands)
+        return function(*operands)
+
+    return evaluate
 
 
 def of_scipy(name: str, operands: str = "x", *, function: str = "", **fields: Any) -> Operator:
