@@ -409,19 +409,36 @@ def true_positions(mask: Tensor) -> list[Tensor]:
     values = unwrap(mask)
     if isinstance(values, np.ndarray) and (is_local(mask) or not is_tracing()):
         return [local(positions, Auxiliary) for positions in np.nonzero(values)]
-    shape, size = tuple(mask.shape), mask.numel()
-    flat = mask.reshape(size)
-    chosen = as_dtype(flat, INT64)
-    count = int(apply(sum_, chosen, dims=(0,), keepdim=False))
-    rank = apply(e.subtract, apply(cumsum, chosen, dim=0), 1)
+    flat, found = _true_places(mask)
+    count = int(apply(sum_, as_dtype(flat, INT64), dims=(0,), keepdim=False))
+    return _unravelled(sliced(found, (0,), (count,), (1,)), tuple(mask.shape))
+
+
+def first_true_positions(mask: Tensor, size: int) -> tuple[list[Tensor], Tensor]:
+    """The first of `true_positions`, so many of each dimension, and which of them there are; of any mask."""
+    flat, found = _true_places(mask)
+    count = apply(sum_, as_dtype(flat, INT64), dims=(0,), keepdim=False)
+    places = apply(x_ops.gather, found, apply(e.minimum, iota(size), mask.numel()))
+    return _unravelled(places, tuple(mask.shape)), apply(e.less, iota(size), count)
+
+
+def _true_places(mask: Tensor) -> tuple[Tensor, Tensor]:
+    """A mask as a vector, and where it is true, in order, with one element more and zeros at the end."""
+    size = mask.numel()
+    flat = reshape_to(mask, (size,))
+    rank = apply(e.subtract, apply(cumsum, as_dtype(flat, INT64), dim=0), 1)
     place = apply(e.where, flat, rank, size)  # what is not chosen goes behind the end
-    found = apply(x_ops.scatter_add, iota(size), place, shape=(size + 1,))
-    rest = sliced(found, (0,), (count,), (1,))
+    found = apply(x_ops.scatter_add, apply(e.where, flat, iota(size), 0), place, shape=(size + 1,))
+    return flat, found
+
+
+def _unravelled(places: Tensor, shape: tuple[int, ...]) -> list[Tensor]:
+    """Places in the flattened array as positions along each dimension, of which there is at least one."""
     positions = []
     for extent in reversed(shape[1:]):
-        positions.append(apply(e.remainder, rest, extent))
-        rest = apply(e.floor_divide, rest, extent)
-    return [rest, *reversed(positions)]
+        positions.append(apply(e.remainder, places, extent))
+        places = apply(e.floor_divide, places, extent)
+    return [places, *reversed(positions)]
 
 
 def wrapped_indices(indices: Tensor, extent: int, dim: int) -> Tensor:

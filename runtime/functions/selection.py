@@ -19,6 +19,7 @@ from ...tracer.errors import (
 )
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
+from ...tracer.ops.reduction import cumsum, sum_
 from ...tracer.spec import BOOL, INT64
 from ...tracer.trace import is_tracing
 from ..tape.apply import apart_from, apply, unwrap, wrap
@@ -37,8 +38,9 @@ from .common import (
     scalar_of,
     tensor,
     torch_name,
+    truth,
 )  # fmt: skip
-from .indexing import getitem, true_positions, updated, wrapped_indices
+from .indexing import first_true_positions, getitem, true_positions, updated, wrapped_indices
 from .joining import stack
 from .movement import expand_to, permuted, reshape_to
 from .parts import along, part, positions_along
@@ -187,10 +189,12 @@ def repeat_interleave(
     Args:
         repeats: one number for all, or a vector with one for each position of the dimension. Without it
             the numbers are those of `input`, and the positions are repeated.
-        output_size: accepted; it is counted here.
+        output_size: the sum of the numbers. Without it each sum is a path of its own in a compiled function,
+            where the numbers depend on its arguments.
 
     Raises:
-        ShapeError: the vector has another size. TraceError: it depends on the arguments of a traced function.
+        ArgumentError: a negative number, where it is known. DTypeError: numbers that are no integers.
+        ShapeError: the vector has another size, or the sum is not `output_size`.
 
     Example:
         >>> repeat_interleave(tensor([1, 2]), 2)
@@ -198,31 +202,48 @@ def repeat_interleave(
     """
     x = tensor(input, "repeat_interleave")
     if repeats is None:
-        return _each_repeated(iota(x.numel()), x, 0)
+        return _each_repeated(iota(x.numel()), x, 0, output_size)
     if dim is None:
         x, dim = reshape_to(x, (x.numel(),)), 0
     dim = own_dim(dim, x, "repeat_interleave")
     shape = tuple(x._value.shape)
     if not isinstance(repeats, int | np.integer):
-        return _each_repeated(x, repeats, dim)
+        return _each_repeated(x, repeats, dim, output_size)
     column = reshape_to(x, (*shape[: dim + 1], 1, *shape[dim + 1 :]))
     spread = expand_to(column, (*shape[: dim + 1], int(repeats), *shape[dim + 1 :]))
     found = reshape_to(spread, (*shape[:dim], shape[dim] * int(repeats), *shape[dim + 1 :]))
     return apart_from(x, found)
 
 
-def _each_repeated(x: Tensor, repeats: Any, dim: int) -> Tensor:
+def _each_repeated(x: Tensor, repeats: Any, dim: int, output_size: int | None) -> Tensor:
     """Each position of a dimension as often as its own number says."""
-    given = values_of(repeats, "repeat_interleave") if isinstance(repeats, Tensor) else repeats
-    counts, extent = np.asarray(given, np.int64), x._value.shape[dim]
-    if counts.shape not in ((), (1,), (extent,)) or counts.min(initial=0) < 0:
+    counts = repeats if isinstance(repeats, Tensor) else wrap(np.asarray(repeats, np.int64))
+    extent, known = x._value.shape[dim], unwrap(counts)
+    if array_dtype(counts).kind not in "iu":
+        fail(DTypeError, f"repeat_interleave(): repeats must be integers, found {counts.dtype}.")
+    if tuple(counts._value.shape) not in ((), (1,), (extent,)):
         fail(
             ShapeError,
             f"repeat_interleave(): repeats must be {extent} numbers from 0 on, one for each position of "
-            f"dimension {dim}; found {counts.tolist()}",
+            f"dimension {dim}; found shape {tuple(counts.shape)}.",
         )
-    places = np.repeat(np.arange(extent), np.broadcast_to(counts.reshape(-1), (extent,)))
-    return index_select(x, dim, wrap(places))
+    if isinstance(known, np.ndarray) and known.min(initial=0) < 0:
+        fail(ArgumentError, f"repeat_interleave(): repeats can not be negative, found {known.tolist()}.")
+    spread = expand_to(as_dtype(reshape_to(counts, (counts.numel(),)), INT64), (extent,))
+    total = apply(sum_, spread, dims=(0,), keepdim=False)
+    if output_size is not None and bool(apply(e.not_equal, total, output_size)):
+        fail(
+            ShapeError,
+            f"repeat_interleave(): allocated size does not match required size: output_size is {output_size}"
+            ", and the sum of repeats another number.",
+        )
+    if isinstance(known, np.ndarray) and not is_tracing():
+        each = np.broadcast_to(known.ravel(), (extent,))
+        return index_select(x, dim, wrap(np.repeat(np.arange(extent), each)))
+    size = int(total) if output_size is None else output_size
+    ends = apply(cumsum, spread, dim=0)
+    passed = apply(x_ops.scatter_add, filled((extent,), 1, INT64), ends, shape=(size + 1,))
+    return index_select(x, dim, apply(cumsum, part(passed, 0, 0, size), dim=0))  # how many ended before
 
 
 # --- scatter --------------------------------------------------------------------------------------------
@@ -481,6 +502,9 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """`nonzero` in so many rows: cut off, or filled up with `fill_value`.
 
+    Raises:
+        ArgumentError: a negative size.
+
     Example:
         >>> nonzero_static(tensor([0, 1, 2]), size=3)
         tensor([[ 1],
@@ -488,10 +512,11 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
                 [-1]])
     """
     x = tensor(input, "nonzero_static")
-    found = np.argwhere(values_of(x, "nonzero_static"))[:size]
-    rows = np.full((size, x.ndim), fill_value, np.int64)
-    rows[: len(found)] = found
-    return wrap(rows)
+    if size < 0:
+        fail(ArgumentError, f"nonzero_static(): 'size' must be 0 or more, found {size}.")
+    positions, exist = first_true_positions(truth(x), size)
+    rows = stack([apply(e.where, exist, one, int(fill_value)) for one in positions], 1)
+    return rows if x.ndim else part(rows, 1, 0, 0)  # of a number there are rows of nothing
 
 
 def argwhere(input: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """x[...] against NumPy: every kind of index, read and replaced, eager and traced, with gradients."""
 
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import pullback as pb
 from pullback.runtime.functions.indexing import getitem, updated
 from pullback.runtime.tape.apply import wrap
-from pullback.tracer.errors import ArgumentError, DimensionError, ShapeError, TraceError
+from pullback.tracer.errors import ArgumentError, DimensionError, DTypeError, ShapeError, TraceError
 from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.spec import spec_of
 from pullback.tracer.trace import Trace, tracing
@@ -340,3 +341,62 @@ def test_bytes_that_are_no_mask_of_the_tensor() -> None:
 def test_complex_numbers_are_no_indices() -> None:
     with pytest.raises(DimensionError, match="tensors used as indices must be long, int, byte or bool"):
         pb.ones(3)[pb.tensor([1j])]
+
+
+# --- numbers of elements that values decide --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [0, 2, 9])
+@pytest.mark.parametrize("shape", [(), (4,), (2, 3), (0, 3)])
+def test_the_first_places_that_are_not_zero(shape: tuple[int, ...], size: int) -> None:
+    torch = pytest.importorskip("torch")
+    x = np.arange(np.prod(shape)).reshape(shape) % 3
+    expected = torch.nonzero_static(torch.tensor(x), size=size, fill_value=-2) if shape else None
+    for compiled in (first_places, pb.compile(first_places)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = compiled(pb.tensor(x), size)
+        assert found.dtype == pb.int64
+        assert expected is None or found.tolist() == expected.tolist()
+        assert tuple(found.shape) == (size, len(shape))
+
+
+def first_places(x: Any, size: int) -> Any:
+    return pb.nonzero_static(x, size=size, fill_value=-2)
+
+
+@pytest.mark.parametrize("given", [None, "sum"])
+@pytest.mark.parametrize("repeats", [[1, 0, 2], [0, 0, 0], [2], [3, 1, 1]], ids=str)
+def test_elements_repeated_as_often_as_a_traced_number_says(repeats: list[int], given: str | None) -> None:
+    torch = pytest.importorskip("torch")
+    x, size = np.arange(6.0).reshape(2, 3), None if given is None else sum(repeats) * (3 // len(repeats))
+    leaf = torch.tensor(x, requires_grad=True)
+    expected = torch.repeat_interleave(leaf, torch.tensor(repeats), 1, output_size=size)
+    (expected**2).sum().backward()
+
+    def repeated(x: Any, counts: Any) -> Any:
+        return pb.repeat_interleave(x, counts, 1, output_size=size)
+
+    for compiled in (repeated, pb.compile(repeated)):
+        mine = pb.tensor(x, requires_grad=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = compiled(mine, pb.tensor(repeats))
+        assert found.tolist() == expected.tolist()
+        (found**2).sum().backward()
+        assert mine.grad.tolist() == leaf.grad.tolist()
+
+
+def test_repeats_are_counted() -> None:
+    compiled = pb.compile(lambda x, counts: pb.repeat_interleave(x, counts, 0, output_size=3))
+    x = pb.tensor([1.0, 2.0])
+    assert compiled(x, pb.tensor([2, 1])).tolist() == [1.0, 1.0, 2.0]
+    for counts in ([1, 1], [2, 2]):
+        with pytest.raises(ShapeError, match="allocated size does not match required size"):
+            compiled(x, pb.tensor(counts))
+    with pytest.raises(ArgumentError, match="repeats can not be negative"):
+        pb.repeat_interleave(x, pb.tensor([-1, 1]))
+    with pytest.raises(DTypeError, match="repeats must be integers"):
+        pb.repeat_interleave(x, pb.tensor([1.0, 1.0]))
+    with pytest.raises(ArgumentError, match="'size' must be 0 or more"):
+        pb.nonzero_static(x, size=-1)
