@@ -409,27 +409,30 @@ def true_positions(mask: Tensor) -> list[Tensor]:
     values = unwrap(mask)
     if isinstance(values, np.ndarray) and (is_local(mask) or not is_tracing()):
         return [local(positions, Auxiliary) for positions in np.nonzero(values)]
-    flat, found = _true_places(mask)
-    count = int(apply(sum_, as_dtype(flat, INT64), dims=(0,), keepdim=False))
-    return _unravelled(sliced(found, (0,), (count,), (1,)), tuple(mask.shape))
+    count, found = _true_places(mask)
+    return _unravelled(sliced(found, (0,), (int(count),), (1,)), tuple(mask.shape))
 
 
 def first_true_positions(mask: Tensor, size: int) -> tuple[list[Tensor], Tensor]:
     """The first of `true_positions`, so many of each dimension, and which of them there are; of any mask."""
-    flat, found = _true_places(mask)
-    count = apply(sum_, as_dtype(flat, INT64), dims=(0,), keepdim=False)
+    if not mask.numel():
+        nothing = apply(e.multiply, iota(size), 0)
+        return [nothing] * max(mask.ndim, 1), apply(e.less, iota(size), 0)
+    count, found = _true_places(mask)
     places = apply(x_ops.gather, found, apply(e.minimum, iota(size), mask.numel()))
     return _unravelled(places, tuple(mask.shape)), apply(e.less, iota(size), count)
 
 
 def _true_places(mask: Tensor) -> tuple[Tensor, Tensor]:
-    """A mask as a vector, and where it is true, in order, with one element more and zeros at the end."""
+    """How often a mask is true, and where, in order: one place more than it has, the last ones anything."""
     size = mask.numel()
-    flat = reshape_to(mask, (size,))
-    rank = apply(e.subtract, apply(cumsum, as_dtype(flat, INT64), dim=0), 1)
+    flat = mask.reshape(size)
+    chosen = as_dtype(flat, INT64)
+    count = apply(sum_, chosen, dims=(0,), keepdim=False)
+    rank = apply(e.subtract, apply(cumsum, chosen, dim=0), 1)
     place = apply(e.where, flat, rank, size)  # what is not chosen goes behind the end
-    found = apply(x_ops.scatter_add, apply(e.where, flat, iota(size), 0), place, shape=(size + 1,))
-    return flat, found
+    found = apply(x_ops.scatter_add, iota(size), place, shape=(size + 1,))
+    return count, found
 
 
 def _unravelled(places: Tensor, shape: tuple[int, ...]) -> list[Tensor]:

@@ -347,7 +347,7 @@ def test_complex_numbers_are_no_indices() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 2, 9])
-@pytest.mark.parametrize("shape", [(), (4,), (2, 3), (0, 3)])
+@pytest.mark.parametrize("shape", [(), (4,), (2, 3), (0, 3), (3, 0)])
 def test_the_first_places_that_are_not_zero(shape: tuple[int, ...], size: int) -> None:
     torch = pytest.importorskip("torch")
     x = np.arange(np.prod(shape)).reshape(shape) % 3
