@@ -11,6 +11,7 @@ from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import special as s
 from ..tape.apply import apply
+from ..values.dtypes import promote_dtypes
 from ..values.tensor import Tensor
 from .arithmetic import pow
 from .common import (
@@ -20,6 +21,7 @@ from .common import (
     fail,
     floating,
     promoted_pair,
+    tensor,
 )
 from .comparison import signbit
 from .declared import mul
@@ -68,13 +70,19 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
 
 
 def ldexp(input: Tensor, other: Operand) -> Tensor:
-    """input * 2 ** other.
+    """input * 2 ** other; of floats in their dtype, if `other` holds integers.
 
     Example:
         >>> ldexp(tensor([1.0]), tensor([3]))
         tensor([8.])
     """
-    return mul(input, pow(2.0, other) if isinstance(other, Tensor) else 2.0**other)
+    x = tensor(input, "ldexp")
+    if not isinstance(other, Tensor):
+        return mul(x, 2.0**other)
+    if array_dtype(x).kind != "f" or array_dtype(other).kind not in "iu":
+        return mul(x, pow(2.0, other))
+    factor = as_dtype(other, promote_dtypes(array_dtype(x), np.dtype("float32")))
+    return as_dtype(mul(as_dtype(x, array_dtype(factor)), pow(2.0, factor)), array_dtype(x))
 
 
 def frexp(input: Tensor) -> MantissaExponent:

@@ -230,3 +230,24 @@ def test_as_pytorch_does(call: Any, expected: str) -> None:
 
 def test_a_number_beside_a_tensor_leaves_its_dtype() -> None:
     assert pb.igamma(1.0, pb.tensor([1.0])).dtype == pb.float32
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "erf", "erfc", "erfinv", "lgamma", "digamma", "i0"])
+def test_functions_of_scipy_keep_half_precision(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    x = np.float16([0.25, 0.5])
+    found, expected = getattr(pb, name)(pb.tensor(x)), getattr(torch, name)(torch.tensor(x))
+    assert found.dtype == pb.float16
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=2e-3)
+
+
+@pytest.mark.parametrize(
+    "dtypes", [("float16", "int64"), ("float64", "int32"), ("float32", "float64"), ("int64", "int64")]
+)
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_ldexp_keeps_the_dtype(dtypes: tuple[str, str], shape: tuple[int, ...]) -> None:
+    torch = pytest.importorskip("torch")
+    x, exponents = np.full(shape, 3.0).astype(dtypes[0]), np.array([1, 3]).astype(dtypes[1])
+    found = pb.ldexp(pb.tensor(x), pb.tensor(exponents))
+    expected = torch.ldexp(torch.tensor(x), torch.tensor(exponents))
+    assert str(found.dtype) == str(expected.dtype) and found.tolist() == expected.tolist()

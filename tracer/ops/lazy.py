@@ -4,12 +4,26 @@ import functools
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 
 @functools.cache
 def scipy_special() -> ModuleType:
     import scipy.special
 
     return scipy.special
+
+
+def special_value(name: str, *operands: Any) -> Any:
+    """What a function of `scipy.special` gives: of float16, which that does not have, by way of float32."""
+    function = getattr(scipy_special(), name)
+    if all(getattr(one, "dtype", None) != HALF for one in operands):
+        return function(*operands)
+    wider = [one.astype(np.float32) if hasattr(one, "dtype") else one for one in operands]
+    return np.asarray(function(*wider)).astype(HALF)
+
+
+HALF = np.dtype("float16")
 
 
 @functools.cache

@@ -31,7 +31,7 @@ from .elementwise import (
     where,
     zeros_like,
 )  # fmt: skip
-from .lazy import scipy_special
+from .lazy import scipy_special, special_value
 from .movement import reshape
 from .reduction import sum_
 
@@ -73,11 +73,10 @@ def _scipys(name: str) -> Callable[..., Any]:
     """A function of SciPy's, which is imported when it is called; numbers take the dtype of arrays beside."""
 
     def evaluate(*operands: Any) -> Any:
-        function = getattr(scipy_special(), name)
         if len(operands) > 1:
             dtype = next((one.dtype for one in operands if hasattr(one, "dtype")), None)
             operands = tuple(one if hasattr(one, "dtype") else np.asarray(one, dtype) for one in operands)
-        return function(*operands)
+        return special_value(name, *operands)
 
     return evaluate
 
@@ -232,7 +231,7 @@ zetac = eager(
 
 def _lgamma(x: np.ndarray) -> np.ndarray:
     """SciPy's, with C's value at -inf (C11, F.9.5.3)."""
-    return np.where(x == -np.inf, np.inf, scipy_special().gammaln(x))
+    return np.where(x == -np.inf, np.inf, special_value("gammaln", x))
 
 
 lgamma = elementwise(
@@ -242,7 +241,7 @@ lgamma = elementwise(
     doc="`log |gamma(x)|` (DLMF 5.2)",
 )  # fmt: skip
 digamma = elementwise(
-    "digamma", numpy=lambda x: scipy_special().digamma(x), scalar="digamma({x})",
+    "digamma", numpy=lambda x: special_value("digamma", x), scalar="digamma({x})",
     cost=2 * TRANSCENDENTAL, vjp={"x": lambda g, x: g * trigamma(x)}, domain=(0.3, 4.0),
     torch="digamma special.digamma special.psi", scipy="psi",
     doc="the derivative of lgamma (DLMF 5.2.2)",
