@@ -16,6 +16,7 @@ from ...tracer.ops.diagonals import diagonal as diagonal_of
 from ...tracer.ops.diagonals import diagonal_matrix
 from ...tracer.spec import CONTINUOUS
 from ..tape.apply import apart_from, apply, with_own_memory
+from ..tape.direct import direct
 from ..values.tensor import Tensor
 from .common import array_dtype, fail, iota, numpy_names, one_dim, own_dim, sizes, tensor
 from .movement import expand_to, moved_to_end, permuted, reshape_to, transpose, view
@@ -149,6 +150,20 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, 0)
 
 
+_rotate = direct(m.rotate)
+
+
+def rolled_directly(input: Any = None, shifts: Any = None, axis: Any = None, *more: Any) -> Any:
+    """The short way of a roll along one dimension; what it is not for is NotImplemented."""
+    if type(shifts) is not int or more or not isinstance(input, Tensor):
+        return NotImplemented
+    rank = len(input._value.shape)
+    dim = 0 if axis is None and rank == 1 else axis
+    if type(dim) is not int or not -rank <= dim < rank:
+        return NotImplemented
+    return _rotate(input, dim=dim % rank, shift=shifts)
+
+
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
     """Moved along dimensions, what leaves at the end coming in at the start; without dims, in flattened
     order.
@@ -157,6 +172,8 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
         >>> roll(tensor([1, 2, 3]), 1)
         tensor([3, 1, 2])
     """
+    if (result := rolled_directly(input, shifts, dims)) is not NotImplemented:
+        return result
     x = given = tensor(input, "roll")
     if dims is None:
         flat = roll(reshape_to(x, (x.numel(),)), shifts, 0)  # memory of its own

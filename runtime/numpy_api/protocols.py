@@ -34,6 +34,7 @@ from ..functions.conventions import reduced_directly
 from ..functions.joining import cat_directly, stack_directly
 from ..functions.linalg import solved_directly
 from ..functions.movement import permuted_directly, reshape_directly
+from ..functions.parts import rolled_directly
 from ..functions.reduction import mean_directly
 from ..tape.apply import apart_from, apply, of_kind, standing_for, wrap
 from ..tape.direct import direct
@@ -99,9 +100,12 @@ DIRECT_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.reshape: reshape_directly,
     np.transpose: permuted_directly,
     np.where: where_directly,
+    np.roll: rolled_directly,
     np.linalg.solve: solved_directly,
 }
 """The same for functions of one or two arguments, or of an axis and `keepdims`."""
+OF_THREE = frozenset((np.where, np.roll))
+"""Those of up to three arguments."""
 AXIS_OPTIONS = {"axis", "keepdims"}
 NUMBERS = (bool, int, float, complex)
 HARMLESS = 0.5
@@ -371,7 +375,7 @@ def array_function(
     if calls_from_scipy(sys._getframe(1)) and (plain := without_tensors([*arguments], keywords)):
         return function(*plain[0], **plain[1])
     short = DIRECT_FUNCTIONS.get(function)
-    is_short = len(arguments) <= 2 or function is np.where
+    is_short = len(arguments) <= 2 or function in OF_THREE
     if short is not None and is_short and (keywords.keys() <= AXIS_OPTIONS or takes_options(short)):
         result = short(*arguments, **keywords)
         if result is not NotImplemented:

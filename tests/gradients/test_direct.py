@@ -419,3 +419,18 @@ def test_an_index_array_is_copied_where_the_program_writes() -> None:
         return (chosen * chosen).sum()
 
     np.testing.assert_array_equal(pb.grad(loss)(np.array([1.0, 2.0])), [2.0, 8.0])
+
+
+@pytest.mark.parametrize("shift", [-9, -2, 0, 1, 3, 7])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_a_roll_along_one_dimension_is_one_node(shift: int, axis: int) -> None:
+    x = drawn(OPERATORS["sin"], (3, 4), NumpyTensor, "float64", 0)
+    found, general = np.roll(x, shift, axis=axis), FUNCTIONS[np.roll](x, (shift,), (axis,))
+    np.testing.assert_array_equal(found.detach()._value, np.roll(x.detach()._value, shift, axis))
+    assert found.grad_fn.name() == "RollBackward0"
+    assert [one for one, _ in found.grad_fn.next_functions] == [x.sum().grad_fn.next_functions[0][0]]
+    require_equal(gradients(found * found, [x]), gradients(general * general, [x]))
+
+
+def test_a_roll_of_nothing_is_nothing() -> None:
+    assert np.roll(make(np.zeros((0, 3)), NumpyTensor), 2, axis=0).shape == (0, 3)

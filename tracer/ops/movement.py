@@ -337,10 +337,22 @@ flip = movement(
     doc="the given dimensions backwards",
 )
 
+
+def _rotated(x: np.ndarray, dim: int, shift: int) -> np.ndarray:
+    """np.roll, which takes longer to look at its arguments than to move a small array."""
+    extent = x.shape[dim]
+    cut = -shift % extent if extent else 0
+    before = (slice(None),) * dim
+    result = np.empty_like(x)
+    result[(*before, slice(extent - cut, None))] = x[(*before, slice(cut))]
+    result[(*before, slice(extent - cut))] = x[(*before, slice(cut, None))]
+    return result
+
+
 rotate = movement(
     "rotate",
     infer=lambda x, dim, shift: x,
-    evaluate=lambda x, dim, shift: np.roll(x, shift, dim),
+    evaluate=_rotated,
     grad_fn="Roll",
     vjp={"x": lambda g, dim, shift: rotate(g, dim=dim, shift=-shift)},
     rearranges=True,
