@@ -1,7 +1,8 @@
-"""Rules on arrays: functions of operators in which NumPy's functions take the operators' places.
+"""Rules without operators: functions of operators in which others take the operators' places.
 
 A rule is written with operators, which look at their operands and evaluate, extend a graph or write to the
-tape. Where all are arrays a rule runs as a copy whose global variables hold what the operators evaluate.
+tape. Where it is known what they do, as where all are arrays, a rule runs as a copy whose global variables
+hold functions that do just that.
 """
 
 from __future__ import annotations
@@ -13,26 +14,40 @@ from typing import Any
 from .operator import Operator
 
 OPERATORS_OF_OURS = f"{__package__}.ops."
-_namespaces: dict[int, dict[str, Any]] = {}
-"""By the id of a module's variables, which live as long, those of the copies."""
+Function = Callable[..., Any]
 
 
-def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of operators for arrays alone; itself if it is not of a module of operators."""
-    if type(function) is not FunctionType or not function.__module__.startswith(OPERATORS_OF_OURS):
-        return function
-    variables = _namespace_of(function.__globals__)
-    copy = FunctionType(
-        function.__code__, variables, function.__name__, function.__defaults__, function.__closure__
-    )
-    copy.__kwdefaults__ = function.__kwdefaults__
-    return copy
+class Copies:
+    """Copies of functions of operators.
+
+    Args:
+        stand_in: of an operator the function that takes its place.
+    """
+
+    def __init__(self, stand_in: Callable[[Operator], Function]) -> None:
+        self._stand_in = stand_in
+        self._namespaces: dict[int, dict[str, Any]] = {}
+        """By the id of a module's variables, which live as long, those of the copies."""
+
+    def __call__(self, function: Function) -> Function:
+        """The copy of a function; itself if it is not of a module of operators."""
+        if type(function) is not FunctionType or not function.__module__.startswith(OPERATORS_OF_OURS):
+            return function
+        variables = self._namespace_of(function.__globals__)
+        copy = FunctionType(
+            function.__code__, variables, function.__name__, function.__defaults__, function.__closure__
+        )
+        copy.__kwdefaults__ = function.__kwdefaults__
+        return copy
+
+    def _namespace_of(self, variables: dict[str, Any]) -> dict[str, Any]:
+        found = self._namespaces.get(id(variables))
+        if found is None:
+            found = self._namespaces[id(variables)] = dict(variables)  # functions lead back to it
+            for name, value in variables.items():
+                found[name] = self._stand_in(value) if isinstance(value, Operator) else self(value)
+        return found
 
 
-def _namespace_of(variables: dict[str, Any]) -> dict[str, Any]:
-    found = _namespaces.get(id(variables))
-    if found is None:
-        found = _namespaces[id(variables)] = dict(variables)  # functions lead back to it
-        for name, value in variables.items():
-            found[name] = value.evaluate if isinstance(value, Operator) else on_arrays(value)
-    return found
+on_arrays = Copies(lambda operator: operator.evaluate)
+"""A function of operators for arrays alone: NumPy's functions take the operators' places."""

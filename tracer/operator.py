@@ -303,13 +303,14 @@ class Operator:
         result: Array,
         result_spec: Spec,
         attributes: Attributes,
+        form: Callable[[Function], Function] = as_it_is,
     ) -> Array:
         """The cotangent of the operand at `position`, perhaps of the broadcast shape (`sum_to_shape`).
 
         Of complex numbers it is PyTorch's gradient: g times the conjugate of the derivative, which for a
         holomorphic operator is the derivative at the conjugates. So its rules read these.
         """
-        pull = self.pulling((position,), position + 1)
+        pull = self.pulling((position,), position + 1, form)
         return self.pulled(pull, cotangent, result, result_spec, operands, specs, attributes)[position]
 
     def pulled(

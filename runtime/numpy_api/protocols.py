@@ -77,7 +77,7 @@ def _is_same_ufunc(real: Any, operator: Operator) -> bool:
 
 
 DIRECT: dict[str, Callable[..., Any]] = {
-    name: direct(one)
+    name: direct(one, of_numpy=True)
     for one in operators("elementwise")
     if one is not power
     for name in (*one.numpy, *one.scipy)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.array_rules import Copies
 from ...tracer.operator import Operator
 from ...tracer.quiet import Quiet
 from ...tracer.spec import CONTINUOUS
@@ -22,7 +23,7 @@ from ..values.modes import is_recording
 from ..values.nodes import OperatorNode, Plan, observers, specs_of
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, TorchTensor, View, make
-from ..values.value_kinds import NumpyScalar, NumpyTensor
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
 
 ndarray = np.ndarray
 Function = Callable[..., Any]
@@ -32,15 +33,27 @@ _NUMPY = (NumpyTensor, NumpyScalar)
 _OF_NUMPY = (ndarray, np.float64, np.int64, np.bool_)
 _KINDS = {TorchTensor: TorchTensor} | dict.fromkeys(_NUMPY, NumpyTensor)
 """Of one operand's kind that of an array which is the result."""
+_KINDS_OF_NUMPY = _KINDS | {PythonNumber: NumpyTensor}
+"""The same for NumPy's functions, which make numbers of NumPy's of Python's."""
 _PAIRS: dict[tuple[type, type], tuple[type[Tensor], bool, bool]] = {
     (TorchTensor, TorchTensor): (TorchTensor, True, True),
     **{(one, other): (NumpyTensor, True, True) for one in _NUMPY for other in _NUMPY},
+    **{(TorchTensor, other): (TorchTensor, True, True) for other in (*_NUMPY, PythonNumber)},
+    **{(other, TorchTensor): (TorchTensor, True, True) for other in (*_NUMPY, PythonNumber)},
     **{(one, other): (_KINDS[one], True, False) for one in _KINDS for other in (float, int)},
     **{(other, one): (_KINDS[one], False, True) for one in _KINDS for other in (float, int)},
     **{(one, other): (NumpyTensor, True, False) for one in _NUMPY for other in _OF_NUMPY},
     **{(other, one): (NumpyTensor, False, True) for one in _NUMPY for other in _OF_NUMPY},
 }
 """Of two operands' kinds that of an array which is the result, and which of them are tensors."""
+_PAIRS_OF_NUMPY: dict[tuple[type, type], tuple[type[Tensor], bool, bool]] = {
+    **_PAIRS,
+    **{(PythonNumber, other): (NumpyTensor, True, True) for other in (*_NUMPY, PythonNumber)},
+    **{(other, PythonNumber): (NumpyTensor, True, True) for other in _NUMPY},
+    **{(PythonNumber, other): (NumpyTensor, True, False) for other in (float, int, *_OF_NUMPY)},
+    **{(other, PythonNumber): (NumpyTensor, False, True) for other in (float, int, *_OF_NUMPY)},
+}
+"""The same for NumPy's functions."""
 _new = object.__new__
 _quiet = Quiet()
 
@@ -62,12 +75,17 @@ def unsupported(*operands: Any, **attributes: Any) -> Any:
 
 
 def direct(
-    operator: Operator, general: Function = unsupported, grad_name: str | None = None, reflected: bool = False
+    operator: Operator,
+    general: Function = unsupported,
+    grad_name: str | None = None,
+    reflected: bool = False,
+    of_numpy: bool = False,
 ) -> Function:
     """The function of an operator on one or two operands, with its short way; `general` does all else.
 
-    Without a `general` one it takes the operator's attributes by name. A `reflected` one takes the second
-    operand first, as `x.__rmul__(2.0)`. Operators of other numbers of operands, and views, have no short way.
+    Without a `general` one, or if that is the operator itself, it takes the operator's attributes by name. A
+    `reflected` one takes the second operand first, as `x.__rmul__(2.0)`. A function `of_numpy` takes Python's
+    numbers as NumPy's. Operators of other numbers of operands, and views, have no short way.
     `function.around` gives the same around another form of `general`.
     """
     make = {1: _of_one, 2: _of_two}.get(len(operator.operands))
@@ -75,9 +93,9 @@ def direct(
         return general
     plans = _Plans(operator, len(operator.operands), grad_name)
     if not reflected:
-        function = make(operator, general, plans)
+        function = make(operator, general, plans, of_numpy)
     else:
-        straight = make(operator, lambda other, self: general(self, other), plans)
+        straight = make(operator, lambda other, self: general(self, other), plans, of_numpy)
 
         def function(self: Any, other: Any) -> Any:
             return straight(other, self)
@@ -88,16 +106,22 @@ def direct(
     return function
 
 
+rules_on_tensors = Copies(lambda operator: direct(operator, operator))
+"""A function of operators for Tensors: their short ways take the operators' places."""
+OperatorNode.on_tensors = rules_on_tensors
+
+
 def _kinds_of(operator: Operator) -> str:
     return CONTINUOUS if operator.of_complex else "f"
 
 
-def _of_one(operator: Operator, general: Function, plans: _Plans) -> Function:
+def _of_one(operator: Operator, general: Function, plans: _Plans, of_numpy: bool) -> Function:
+    kind_of_result = (_KINDS_OF_NUMPY if of_numpy else _KINDS).get
     evaluate, has_rule, kinds = operator.evaluate, operator.rule_for(0) is not None, _kinds_of(operator)
-    takes_attributes = general is unsupported
+    takes_attributes = general is unsupported or general is operator
 
     def function(input: Any, **attributes: Any) -> Any:
-        kind = _KINDS.get(type(input))
+        kind = kind_of_result(type(input))
         if kind is None or innermost() is not None or (attributes and not takes_attributes):
             return general(input, **attributes)
         view = input._view
@@ -146,12 +170,14 @@ def _of_one(operator: Operator, general: Function, plans: _Plans) -> Function:
     return function
 
 
-def _of_two(operator: Operator, general: Function, plans: _Plans) -> Function:
-    evaluate, kinds, takes_attributes = operator.evaluate, _kinds_of(operator), general is unsupported
+def _of_two(operator: Operator, general: Function, plans: _Plans, of_numpy: bool) -> Function:
+    case_of = (_PAIRS_OF_NUMPY if of_numpy else _PAIRS).get
+    evaluate, kinds = operator.evaluate, _kinds_of(operator)
+    takes_attributes = general is unsupported or general is operator
     with_rule = sum(1 << position for position in range(2) if operator.rule_for(position))
 
     def function(input: Any, other: Any, **attributes: Any) -> Any:
-        case = _PAIRS.get((type(input), type(other)))
+        case = case_of((type(input), type(other)))
         if case is None or innermost() is not None or (attributes and not takes_attributes):
             return general(input, other, **attributes)
         kind, first, second = case
@@ -206,6 +232,8 @@ def _of_two(operator: Operator, general: Function, plans: _Plans) -> Function:
         node = plan.node_class(plan, attributes, edges)
         if type(a) is ndarray and type(b) is ndarray and a.shape != b.shape:
             node.shapes = [(a, b)[position].shape for position in plan.positions]
+        if plan.saves_specs:
+            node.specs = specs_of((a, b), result)
         versions = []
         if plan.saves:
             saved: list[Any] = [None, None]

@@ -19,7 +19,7 @@ import builtins
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import CellType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,17 @@ from .stand_ins import IMPORTED, JOINED_ALONE, MODULES, WRITABLE, StandIns, stan
 Function = Callable[..., Any]
 
 
+_runners: set[CodeType] = set()
+"""The code of transforms' results: see `running_programs`."""
+
+
+def running_programs(function: Function) -> Function:
+    """Say of a function of ours that it calls the user's as `NumpyProgram` alone, which looks at its code."""
+    assert isinstance(function, FunctionType)
+    _runners.add(function.__code__)
+    return function
+
+
 class NumpyProgram:
     """A function in the form in which it can be differentiated; `run` calls it."""
 
@@ -58,6 +69,9 @@ class NumpyProgram:
 
     def run(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """The result of the function."""
+        if _is_as_it_is(self._function, arguments, keywords):
+            with explaining_errors():
+                return self._function(*arguments, **keywords)
         found = explored(self._function, arguments, keywords)
         if not found.is_fixed:
             self._given = _ContainerCopies()
@@ -411,10 +425,8 @@ _trails: dict[int, Sequence[tuple[Trail, Explored]]] = {}
 
 def explored(function: Function, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Explored:
     """What code a function can run with these arguments."""
-    given = (*arguments, *keywords.values())
-    is_plain = WITHOUT_CODE.issuperset(map(type, given)) or all(map(is_without_code, given))
-    if type(function) is not FunctionType or not is_plain:
-        return _explored_from((function, *given))
+    if type(function) is not FunctionType or not _hold_no_code(arguments, keywords):
+        return _explored_from((function, *arguments, *keywords.values()))
     key = id(function.__code__)
     found = _known.get(key)
     if found is None or not found.holds_for(function):
@@ -424,6 +436,19 @@ def explored(function: Function, arguments: Sequence[Any], keywords: Mapping[str
                 _known.clear()
             _known[key] = found
     return found
+
+
+def _is_as_it_is(function: Function, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
+    """Whether a call reaches no code of the user's but through another program, and needs no stand-in."""
+    if type(function) is np.ufunc:  # which has one for lists
+        return WITHOUT_CODE.issuperset(map(type, (*arguments, *keywords.values())))
+    return getattr(function, "__code__", None) in _runners and _hold_no_code(arguments, keywords)
+
+
+def _hold_no_code(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
+    """Whether the arguments of a call are numbers and arrays alone, perhaps in containers."""
+    given = (*arguments, *keywords.values())
+    return WITHOUT_CODE.issuperset(map(type, given)) or all(map(is_without_code, given))
 
 
 def _explored_from(roots: Sequence[Any]) -> Explored:

@@ -6,6 +6,7 @@ its own on the tape. So a derivative inside of a derivative does not see the pat
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -192,10 +193,16 @@ class Inputs:
         """That of a real number outside of traces, of which it is known what is behind it on the tape."""
         if not output._requires_grad:
             return [None] * len(self.leaves)
+        return self._passed([output], [np.array(1, output._value.dtype)], retain_graph=False)
+
+    def _passed(
+        self, outputs: Sequence[Tensor], cotangents: Sequence[np.ndarray], retain_graph: bool
+    ) -> Sequence[Tensor | None]:
+        """The gradients of the leaves outside of traces, without a history; what is behind is known."""
         edges = [(one._grad_fn or one, one._output_nr) for one in self.leaves]
-        one_pass = Pass(False, False, edges)
-        root = (output._grad_fn or output, output._output_nr)
-        one_pass.run([root], [np.array(1, output._value.dtype)], self._behind)
+        roots = [(one._grad_fn or one, one._output_nr) for one in outputs]
+        one_pass = Pass(False, retain_graph, edges)
+        one_pass.run(roots, cotangents, self._behind)
         found = [one_pass.found.get((id(target), number)) for target, number in edges]
         return [value if value is None else make(np.asarray(value)) for value in found]
 
@@ -203,6 +210,8 @@ class Inputs:
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], keep: bool
     ) -> Sequence[Tensor | None]:
         """The cotangents pulled back to each of the leaves."""
+        if not keep and innermost() is None and all(one._requires_grad for one in outputs):
+            return self._passed(outputs, [one._value for one in cotangents], retain_graph=True)
         if self._graph_shows(outputs):
             return gradients(outputs, cotangents, self.leaves, self._outer(outputs, keep))
         return pull_back(outputs, self.leaves, cotangents, create_graph=keep, retain_graph=True)
@@ -237,13 +246,16 @@ class Inputs:
         return id(target) in self._own or _is_closed(target)
 
     def reach_outside(self, outputs: Iterable[Tensor], given: Iterable[Tensor] = ()) -> bool:
-        """Whether what is recorded depends on more that requires grad than the aliases, as on `given`."""
+        """Whether what is recorded depends on more that requires grad than the aliases, as on `given`.
+
+        Of outputs of which this is known, and was asked last, `has_history` says it of what is given.
+        """
         for output in outputs:
             output.refresh()
         targets = [output._grad_fn or output for output in outputs if output._requires_grad]
         first = self._first_sequence
         self._behind = nodes, leaves = targets_behind(targets, first)
-        if is_recording() and any(one.requires_grad for one in given):
+        if has_history(given):
             return True  # also of a value that was computed where nothing is recorded
         return self.recording and (
             (bool(nodes) and nodes[0].sequence < first) or not all(map(self._is_own, leaves))
@@ -287,6 +299,11 @@ class Inputs:
         return plain(shown)
 
 
+def has_history(given: Iterable[Tensor]) -> bool:
+    """Whether what is recorded now depends on any of these."""
+    return is_recording() and any(one.requires_grad for one in given)
+
+
 def as_tuple(argnums: Argnums) -> tuple[int | str, ...]:
     """Positions and names, also of a single argument."""
     return (argnums,) if isinstance(argnums, int | str) else tuple(argnums)
@@ -321,14 +338,24 @@ def _places(
 
 
 def _parameters(function: Function) -> Sequence[str]:
-    """The names of those that may be given by position."""
-    if type(function) is FunctionType and not function.__dict__:
-        return function.__code__.co_varnames[: function.__code__.co_argcount]
+    """The names of those that may be given by position; `inspect`, which is slow, is asked last."""
+    inner: Any = function
+    while type(inner) is FunctionType and "__signature__" not in inner.__dict__:
+        if "__wrapped__" not in inner.__dict__:
+            return inner.__code__.co_varnames[: inner.__code__.co_argcount]
+        inner = inner.__dict__["__wrapped__"]  # whose signature it shows
+    return _parameters_of_ufunc(function) if type(function) is np.ufunc else _inspected(function)
+
+
+def _inspected(function: Function) -> Sequence[str]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # written in C
         return ()
     return [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+
+
+_parameters_of_ufunc = functools.lru_cache(maxsize=256)(_inspected)
 
 
 def flat(value: Any) -> tuple[list[Any], Any]:

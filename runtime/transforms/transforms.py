@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,13 @@ from ...tracer.ops.movement import reshape
 from ...tracer.spec import CONTINUOUS
 from ..dispatch.compiled import function_name
 from ..tape.apply import apply, of_kind, standing_for
+from ..tracing.numpy_programs import running_programs
 from ..values.flatten import is_container, unflatten
 from ..values.foreign import how_to_return
 from ..values.modes import enable_grad
 from ..values.tensor import Tensor
 from .derived import derived
-from .inputs import Argnums, Function, Inputs, flat, zeros
+from .inputs import Argnums, Function, Inputs, flat, has_history, zeros
 
 FLOATING = (float, complex, np.ndarray, np.generic)
 
@@ -70,6 +71,7 @@ def grad(
     def make_gradient(inner: Function) -> Function:
         evaluate = _value_and_grad(inner, argnums, has_aux, holomorphic)
 
+        @running_programs
         def gradient(*args: Any, **kwargs: Any) -> Any:
             value, slope = evaluate(*args, **kwargs)
             return (slope, value[1]) if has_aux else slope
@@ -91,6 +93,29 @@ def value_and_grad(
     """
     again = functools.partial(value_and_grad, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic)
     return derived(function, lambda inner: _value_and_grad(inner, argnums, has_aux, holomorphic), again)
+
+
+def grad_of_sum(function: Function, argnums: Argnums = 0) -> Function:
+    """The gradient of the sum of a result's elements: of a function of each element, all its derivatives.
+
+    Raises:
+        OutputError: the result is complex.
+
+    Example:
+        >>> grad_of_sum(lambda x: x ** 2)(np.array([1.0, 2.0]))
+        array([2., 4.])
+    """
+
+    def make_gradient(inner: Function) -> Function:
+        evaluate = _value_and_grad(inner, argnums, has_aux=False, holomorphic=False, reduce=np.sum)
+
+        @running_programs
+        def gradient(*args: Any, **kwargs: Any) -> Any:
+            return evaluate(*args, **kwargs)[1]
+
+        return gradient
+
+    return derived(function, make_gradient, functools.partial(grad_of_sum, argnums=argnums))
 
 
 def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -119,6 +144,8 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     leaves, structure = flat(value)
     outputs = [_floating_output(name, leaf) for leaf in leaves]
 
+    reaches_outside = inputs.reach_outside(outputs)
+
     def pull(cotangents: Any) -> tuple[Any, ...]:
         given, found = flat(cotangents)
         if structure != found:
@@ -127,10 +154,10 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
                 f"({structure}), found {found}."
             )
         fitted = [_fitted_cotangent(name, one, output) for one, output in zip(given, outputs)]
-        keep = inputs.reach_outside(outputs, fitted)
+        keep = reaches_outside or has_history(fitted)
         return tuple(inputs.results(inputs.pulled(outputs, fitted, keep), keep))
 
-    shown = inputs.shown(value, inputs.reach_outside(outputs))
+    shown = inputs.shown(value, reaches_outside)
     return (shown, pull, inputs.shown(aux, False)) if has_aux else (shown, pull)
 
 
@@ -220,6 +247,7 @@ def _jacobian(function: Function, argnums: Argnums, has_aux: bool, holomorphic: 
     name = function_name(function)
 
     @functools.wraps(function)
+    @running_programs
     def all_derivatives(*args: Any, **kwargs: Any) -> Any:
         inputs = Inputs(name, function, args, kwargs, argnums)
         value, aux = _split(name, inputs.evaluate(function), has_aux)
@@ -235,13 +263,24 @@ def _jacobian(function: Function, argnums: Argnums, has_aux: bool, holomorphic: 
     return all_derivatives
 
 
-def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool, holomorphic: bool) -> Function:
+def _value_and_grad(
+    function: Function,
+    argnums: Argnums,
+    has_aux: bool,
+    holomorphic: bool,
+    reduce: Callable[[Any], Any] | None = None,
+) -> Function:
+    """The function of (value, gradient); of what `reduce` makes of the value, if it is given."""
     name = function_name(function)
 
     @functools.wraps(function)  # by which the arrays that the function reaches are found
+    @running_programs
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         inputs = Inputs(name, function, args, kwargs, argnums)
         value, aux = _split(name, inputs.evaluate(function), has_aux)
+        if reduce is not None:
+            with enable_grad():
+                value = reduce(value)
         output = _single_output(name, value)
         inputs.require_complex([output], holomorphic, of_gradient=True)
         scalar = _as_scalar(output)

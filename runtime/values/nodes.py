@@ -18,7 +18,7 @@ import numpy as np
 from ...tracer.array_rules import on_arrays
 from ...tracer.errors import GradientError
 from ...tracer.graph import Node
-from ...tracer.operator import HOLOMORPHIC, Operator, Pull
+from ...tracer.operator import HOLOMORPHIC, Function, Operator, Pull, as_it_is
 from ...tracer.ops.reduction import sum_to_shape, summed_to_shape
 from ...tracer.origin import backward_of
 from ...tracer.spec import Spec
@@ -475,6 +475,8 @@ class OperatorNode(SavingNode):
     """In a trace the graph node of the result."""
     runs_rules = True
     is_in_graph = True
+    on_tensors: Callable[[Function], Function] = staticmethod(as_it_is)
+    """Of rules the form for Tensors: `tape/direct.py` says which."""
 
     @property
     def read(self) -> Sequence[Any]:
@@ -548,14 +550,16 @@ class OperatorNode(SavingNode):
         if shapes is None and self.forward is not None:
             shapes = [operands[position].shape for position in plan.positions]
             specs = specs_of(operands, result) if plan.saves_specs else None
+        form: Callable[[Function], Function] = as_it_is
         if create_graph:
             operands, result = self._as_tensors()
+            form = self.on_tensors
         operand_specs, result_spec = specs or NO_SPECS
         pulled: list[Any] = [None] * len(self.edges)
         for place, position in enumerate(plan.positions):
             if wanted[position]:
                 cotangent = plan.operator.pull_back(
-                    position, g, operands, operand_specs, result, result_spec, self.attributes
+                    position, g, operands, operand_specs, result, result_spec, self.attributes, form
                 )
                 pulled[position] = cotangent if shapes is None else sum_to_shape(cotangent, shapes[place])
         return pulled

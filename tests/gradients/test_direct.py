@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,8 +13,9 @@ import pullback as pb
 from pullback.runtime.functions.indexing import view_at
 from pullback.runtime.numpy_api.protocols import DIRECT, DIRECT_FUNCTIONS, FUNCTIONS
 from pullback.runtime.tape.apply import apply
+from pullback.runtime.transforms.transforms import grad_of_sum
 from pullback.runtime.values.tensor import Tensor, TorchTensor, make
-from pullback.runtime.values.value_kinds import NumpyTensor
+from pullback.runtime.values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
 from pullback.tracer.operator import Operator, operators
 
 OPERATORS = {
@@ -434,3 +436,74 @@ def test_a_roll_along_one_dimension_is_one_node(shift: int, axis: int) -> None:
 
 def test_a_roll_of_nothing_is_nothing() -> None:
     assert np.roll(make(np.zeros((0, 3)), NumpyTensor), 2, axis=0).shape == (0, 3)
+
+
+# --- rules on tensors ---------------------------------------------------------------------------------
+
+
+def test_a_rule_that_is_recorded_takes_short_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = drawn(OPERATORS["sin"], (3,), NumpyTensor, "float64", 0)
+    y = np.sin(x) * x
+    general: list[Operator] = []
+    whole = Tensor.apply.__func__
+    monkeypatch.setattr(
+        Tensor, "apply", classmethod(lambda kind, one, *rest: general.append(one) or whole(kind, one, *rest))
+    )
+    (first,) = pb.autograd.grad(y.sum(), [x], create_graph=True)
+    (second,) = pb.autograd.grad(first.sum(), [x])
+    assert not {one.name for one in general} & {"cos", "sin", "multiply", "negative"}
+    np.testing.assert_allclose(second.numpy(), -np.sin(x._value) * x._value + 2 * np.cos(x._value))
+
+
+def test_rules_of_two_operands_that_ask_for_specs_have_derivatives_of_higher_orders() -> None:
+    x = pb.tensor([0.5, -1.5, 2.0], dtype=pb.float64, requires_grad=True)
+    assert pb.autograd.gradgradcheck(lambda x: pb.cumprod(x, 0), [x])
+    (first,) = pb.autograd.grad(pb.cumprod(x, 0).sum(), [x], create_graph=True)
+    (second,) = pb.autograd.grad((first * first).sum(), [x], create_graph=True)
+    (third,) = pb.autograd.grad(second.sum(), [x])
+    expected = pb.compile(pb.grad(lambda x: pb.grad(lambda x: (pb.grad(
+        lambda x: pb.cumprod(x, 0).sum())(x) ** 2).sum())(x).sum()))(x.detach())  # fmt: skip
+    np.testing.assert_allclose(third.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize("other", [NumpyTensor, NumpyScalar, PythonNumber])
+def test_a_tensor_beside_what_stands_for_numpys_is_a_tensor(other: type[Tensor]) -> None:
+    x = drawn(OPERATORS["sin"], (3,), TorchTensor, "float64", 0)
+    y = make(np.asarray(0.5 if other is not NumpyTensor else [0.5, 1.0, 2.0]), other).requires_grad_()
+    for found, expected in ((x * y, apply(OPERATORS["multiply"], x, y)), (y - x, y * 1.0 - x)):
+        assert type(found) is TorchTensor and found.dtype == pb.float64
+        require_equal(gradients(found, [x, y]), gradients(expected, [x, y]))
+
+
+@pytest.mark.parametrize("function", [np.sin, np.sqrt, lambda x: np.multiply(x, x), lambda x: np.add(x, 2)])
+def test_numpys_functions_make_numbers_of_numpys_of_pythons(function: Callable[[Any], Any]) -> None:
+    x = make(np.asarray(0.5), PythonNumber).requires_grad_()
+    assert type(function(x)) is NumpyScalar and function(x)._value == function(0.5)
+    assert pb.grad(function)(0.5) == pytest.approx(pb.grad(function)(np.float64(0.5)))
+    assert type(pb.value_and_grad(function)(0.5)[0]) is np.float64
+
+
+def filling(x: Any) -> Any:
+    y = np.zeros(3)
+    y[1] = x * x
+    return y
+
+
+def test_functions_of_transforms_are_run_as_they_are_with_others_inside_looked_at() -> None:
+    twice = pb.grad(pb.grad(lambda x: filling(x)[1] * x))
+    assert twice(2.0) == pytest.approx(12.0)
+    third = grad_of_sum(grad_of_sum(lambda x: filling(x) * x))
+    assert third(2.0) == pytest.approx(12.0)
+    np.testing.assert_allclose(pb.jacobian(pb.jacobian(filling))(3.0), [0.0, 2.0, 0.0])
+
+
+def test_a_function_with_the_name_and_notes_of_a_transform_is_looked_at() -> None:
+    slope = pb.grad(lambda x: x**3)
+
+    @functools.wraps(slope)
+    def wrapped(x: Any) -> Any:
+        y = np.zeros(2)
+        y[0] = slope(x)
+        return y.sum()
+
+    assert pb.grad(wrapped)(2.0) == pytest.approx(12.0)

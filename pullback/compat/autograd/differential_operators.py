@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 import pullback
+from pullback.runtime.tracing.numpy_programs import running_programs
+from pullback.runtime.transforms.transforms import grad_of_sum
 
 from .conventions import (
     Argnum,
@@ -46,6 +48,7 @@ def _by(transform: Function, operator: Function, fun: Function, argnum: Argnum, 
     argnums = argnum if isinstance(argnum, int) else tuple(argnum)
     derive = transform(compiled(fun), argnums, **options)
 
+    @running_programs
     def derived(*args: Any, **kwargs: Any) -> Any:
         x = selected(args, argnum)
         found = derive(*exchanged(args, argnum, x), **kwargs)
@@ -132,12 +135,7 @@ def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
         >>> elementwise_grad(lambda x: x ** 2)(np.array([1.0, 2.0]))
         array([2., 4.])
     """
-
-    @functools.wraps(fun)
-    def summed(*args: Any, **kwargs: Any) -> Any:
-        return np.sum(fun(*args, **kwargs))
-
-    return named(elementwise_grad, fun, argnum, grad(summed, argnum))
+    return _by(grad_of_sum, elementwise_grad, fun, argnum)
 
 
 def holomorphic_grad(fun: Function, argnum: Argnum = 0) -> Function:
