@@ -27,7 +27,16 @@ from ..values.asked import Asked
 from ..values.nodes import next_sequence
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, settled
-from .protocols import AXIS_OPTIONS, DIRECT_FUNCTIONS, FUNCTIONS, OPERANDS, called, without_lists, written
+from .protocols import (
+    AXIS_OPTIONS,
+    DIRECT,
+    DIRECT_FUNCTIONS,
+    FUNCTIONS,
+    OPERANDS,
+    called,
+    without_lists,
+    written,
+)
 
 Method = Callable[..., Any]
 
@@ -199,6 +208,7 @@ UFUNCS = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
     "rshift": np.right_shift, "divmod": np.divmod,
 }  # fmt: skip
+OF_BITS = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
 COMPARISONS = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
     "ge": np.greater_equal,
@@ -215,8 +225,13 @@ def _is_same_in_both(self: Tensor, other: Any) -> bool:
 
 def numpy_operator(ufunc: np.ufunc, torch: Method | None, reflected: bool = False) -> Method:
     """`x + other`, or `other + x`, of NumPy's kinds."""
+    short = DIRECT[ufunc.__name__] if ufunc in OF_BITS else None
 
     def method(self: Tensor, other: Any) -> Any:
+        if short is not None:
+            result = short(other, self) if reflected else short(self, other)
+            if result is not NotImplemented:
+                return result
         if torch is not None and _is_same_in_both(self, other):
             return torch(self, other)
         is_sequence = isinstance(other, list | tuple)

@@ -44,12 +44,15 @@ def implements(*functions: Any, shares: bool = False) -> Callable[[F], F]:
         @functools.wraps(implementation)
         def call(*arguments: Any, **keywords: Any) -> Any:
             names, count, variadic = _accepted(functions[0], implementation)
-            left_open = (place for place, one in enumerate(arguments[:count]) if one is np._NoValue)
-            given = next(left_open, count)
+            given = count
+            for place, one in enumerate(arguments[:count]):
+                if one is np._NoValue:  # left open
+                    given = place
+                    break
             if len(arguments) > given:
                 keywords |= _named(functions[0], arguments, given)
                 arguments = arguments[:given]
-            if any(value is np._NoValue for value in keywords.values()):
+            if keywords and any(value is np._NoValue for value in keywords.values()):
                 keywords = {name: value for name, value in keywords.items() if value is not np._NoValue}
             if keywords and not variadic and not names.issuperset(keywords):
                 keywords = _asked_for(functions[0], keywords, names)

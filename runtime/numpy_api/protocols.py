@@ -19,7 +19,7 @@ import numpy as np
 from ...tracer.dims import python_type
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ...tracer.operator import Operator, Value, operators
-from ...tracer.ops.elementwise import power
+from ...tracer.ops.elementwise import logical_and, logical_or, logical_xor, power
 from ...tracer.spec import CONTINUOUS, SUPPORTED, spec_of
 from ...tracer.trace import current_trace, innermost
 from ..autograd.foreign_calls import call_python, outside_of_traces, sample_of
@@ -84,7 +84,11 @@ DIRECT: dict[str, Callable[..., Any]] = {
     if name in one.scipy or _is_same_ufunc(getattr(np, name), one)
 } | {"power": pow_directly, "matmul": matmul_directly}
 """By the names of NumPy's and SciPy's ufuncs that are operators, what they do on floating arrays of one
-dtype, where nothing is converted."""
+dtype, where nothing is converted; those of bits on truth values."""
+DIRECT |= {
+    f"bitwise_{name}": direct(one, of_numpy=True, kinds="b")
+    for name, one in (("and", logical_and), ("or", logical_or), ("xor", logical_xor))
+}
 DIRECT_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **{
         getattr(np, name): reduced_directly(one)
@@ -166,10 +170,11 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
 
 def fresh(result: Any, given: Iterable[Any]) -> Any:
     """What a function of NumPy's gives, as a copy where it shows the memory of what it was given."""
-    if isinstance(result, list | tuple):
+    kind = type(result)
+    if issubclass(kind, (list, tuple)):
         own = [fresh(one, given) for one in result]
-        return result if all(map(is_, own, result)) else type(result)(own)
-    if not isinstance(result, Tensor) or isinstance(result, NumpyScalar):
+        return result if all(map(is_, own, result)) else kind(own)
+    if not issubclass(kind, Tensor) or issubclass(kind, NumpyScalar):
         return result
     for one in tensors_among(given):
         result = apart_from(one, result)
@@ -183,7 +188,7 @@ def takes_options(short: Callable[..., Any]) -> bool:
 
 def without_lists(operands: Iterable[Any]) -> list[Any]:
     """The operands of a ufunc that decide the kind of its result: of a list NumPy makes an array first."""
-    return [one for one in operands if not isinstance(one, list | tuple)]
+    return [one for one in operands if not issubclass(type(one), (list, tuple))]
 
 
 def _is_operand(value: Any) -> bool:

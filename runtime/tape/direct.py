@@ -80,12 +80,14 @@ def direct(
     grad_name: str | None = None,
     reflected: bool = False,
     of_numpy: bool = False,
+    kinds: str = "",
 ) -> Function:
     """The function of an operator on one or two operands, with its short way; `general` does all else.
 
     Without a `general` one, or if that is the operator itself, it takes the operator's attributes by name. A
     `reflected` one takes the second operand first, as `x.__rmul__(2.0)`. A function `of_numpy` takes Python's
-    numbers as NumPy's. Operators of other numbers of operands, and views, have no short way.
+    numbers as NumPy's. The short way is for floating arrays, and complex ones that the operator takes, or for
+    those of other `kinds` of dtypes. Operators of other numbers of operands, and views, have none.
     `function.around` gives the same around another form of `general`.
     """
     make = {1: _of_one, 2: _of_two}.get(len(operator.operands))
@@ -93,9 +95,9 @@ def direct(
         return general
     plans = _Plans(operator, len(operator.operands), grad_name)
     if not reflected:
-        function = make(operator, general, plans, of_numpy)
+        function = make(operator, general, plans, of_numpy, kinds)
     else:
-        straight = make(operator, lambda other, self: general(self, other), plans, of_numpy)
+        straight = make(operator, lambda other, self: general(self, other), plans, of_numpy, kinds)
 
         def function(self: Any, other: Any) -> Any:
             return straight(other, self)
@@ -115,9 +117,10 @@ def _kinds_of(operator: Operator) -> str:
     return CONTINUOUS if operator.of_complex else "f"
 
 
-def _of_one(operator: Operator, general: Function, plans: _Plans, of_numpy: bool) -> Function:
+def _of_one(operator: Operator, general: Function, plans: _Plans, of_numpy: bool, kinds: str) -> Function:
     kind_of_result = (_KINDS_OF_NUMPY if of_numpy else _KINDS).get
-    evaluate, has_rule, kinds = operator.evaluate, operator.rule_for(0) is not None, _kinds_of(operator)
+    evaluate, has_rule = operator.evaluate, operator.rule_for(0) is not None
+    kinds = kinds or _kinds_of(operator)
     takes_attributes = general is unsupported or general is operator
 
     def function(input: Any, **attributes: Any) -> Any:
@@ -170,9 +173,9 @@ def _of_one(operator: Operator, general: Function, plans: _Plans, of_numpy: bool
     return function
 
 
-def _of_two(operator: Operator, general: Function, plans: _Plans, of_numpy: bool) -> Function:
+def _of_two(operator: Operator, general: Function, plans: _Plans, of_numpy: bool, kinds: str) -> Function:
     case_of = (_PAIRS_OF_NUMPY if of_numpy else _PAIRS).get
-    evaluate, kinds = operator.evaluate, _kinds_of(operator)
+    evaluate, kinds = operator.evaluate, kinds or _kinds_of(operator)
     takes_attributes = general is unsupported or general is operator
     with_rule = sum(1 << position for position in range(2) if operator.rule_for(position))
 

@@ -41,13 +41,14 @@ def require_numbers(dtype: np.dtype) -> None:
         )
 
 
-SEQUENCES = list | tuple | deque
+SEQUENCES = (list, tuple, deque)
 """Of which NumPy makes arrays, and which may hold Tensors."""
 
 
 def holds_tensor(data: Any) -> bool:
     """Whether data for an array have a Tensor among them."""
-    return isinstance(data, Tensor) or (isinstance(data, SEQUENCES) and any(map(holds_tensor, data)))
+    kind = type(data)  # `isinstance` asks `__class__` as well, which is a property of Tensors
+    return issubclass(kind, Tensor) or (issubclass(kind, SEQUENCES) and any(map(holds_tensor, data)))
 
 
 def given_array(value: Any) -> Any:
@@ -61,7 +62,7 @@ def given_array(value: Any) -> Any:
 
 def joined(data: Any) -> Any:
     """Nested lists with Tensors as the array that NumPy makes of them; data without any as they are."""
-    if not isinstance(data, SEQUENCES) or not holds_tensor(data):
+    if not issubclass(type(data), SEQUENCES) or not holds_tensor(data):
         return data
     rows = [tensor_of(one) for one in data]
     dtype = np.result_type(*map(array_dtype, rows))  # in a list Python's numbers are not weak

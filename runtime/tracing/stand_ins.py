@@ -152,6 +152,8 @@ def _of_lists(real: Any) -> Function:
     """NumPy's function, which is given arrays in the place of lists with Tensors."""
 
     def call(*arguments: Any, **options: Any) -> Any:
+        if not options:
+            return real(*map(joined, arguments))
         return real(*map(joined, arguments), **{name: joined(one) for name, one in options.items()})
 
     return call

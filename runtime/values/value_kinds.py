@@ -20,7 +20,7 @@ name of the function: `pb.std(x)` divides by n - 1 for every x, and gives an nda
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -129,6 +129,10 @@ class PythonNumber(NumpyScalar):
         return PYTHON_TYPES[self._value.dtype.kind]
 
 
+HOLDING_NONE = frozenset((bool, int, float, complex, str, type(None), ndarray, slice, np.dtype))
+"""The commonest classes of arguments that neither are tensors nor hold any."""
+
+
 def kind_of_result(kind: type[Tensor], shape: tuple[int, ...], is_view: bool) -> type[Tensor]:
     """The kind of what an operator gives, where the first of its operands' kinds is `kind`."""
     if not issubclass(kind, NumpyTensor):
@@ -158,26 +162,33 @@ def as_kind(tensor: Tensor, kind: type[Tensor]) -> Tensor:
 
 def settled(result: Any, arguments: Iterable[Any]) -> Any:
     """What a function has computed for arguments: of PyTorch's kind if one of them is, else of NumPy's."""
-    given = list(tensors_among(arguments))
-    return _of_kind(result, any(isinstance(one, TorchTensor) for one in given), set(map(id, given)))
+    given = tensors_among(arguments)
+    torch = [one for one in given if issubclass(type(one), TorchTensor)]
+    return _of_kind(result, bool(torch), set(map(id, given)))
 
 
-def tensors_among(values: Iterable[Any]) -> Iterator[Tensor]:
+def tensors_among(values: Iterable[Any]) -> list[Tensor]:
     """The tensors with a kind of their own among arguments, also in lists and dicts among them."""
+    found: list[Tensor] = []
     for value in values:
-        if isinstance(value, Tensor):
-            if type(value) is not Auxiliary:
-                yield value
-        elif isinstance(value, list | tuple):
-            yield from tensors_among(value)
-        elif isinstance(value, Mapping):
-            yield from tensors_among(value.values())
+        kind = type(value)  # `isinstance` asks `__class__` as well, a property
+        if issubclass(kind, Tensor):
+            if kind is not Auxiliary:
+                found.append(value)
+        elif kind in HOLDING_NONE:
+            continue
+        elif issubclass(kind, (list, tuple)):
+            found += tensors_among(value)
+        elif issubclass(kind, Mapping):
+            found += tensors_among(value.values())
+    return found
 
 
 def _of_kind(result: Any, torch: bool, given: set[int]) -> Any:
     """The result as it is, with the tensors in it of PyTorch's or of NumPy's kind, but for those `given`."""
-    if isinstance(result, Tensor):
-        if id(result) in given or (type(result) is TorchTensor if torch else isinstance(result, NumpyTensor)):
+    if issubclass(type(result), Tensor):
+        is_so = type(result) is TorchTensor if torch else issubclass(type(result), NumpyTensor)
+        if is_so or id(result) in given:
             return result
         kind = TorchTensor if torch else NumpyTensor
         return as_kind(result, kind_of_result(kind, result._value.shape, result._view is not None))

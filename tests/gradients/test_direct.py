@@ -17,6 +17,7 @@ from pullback.runtime.transforms.transforms import grad_of_sum
 from pullback.runtime.values.tensor import Tensor, TorchTensor, make
 from pullback.runtime.values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
 from pullback.tracer.operator import Operator, operators
+from pullback.tracer.ops.linalg import lower_part, upper_part
 
 OPERATORS = {
     name: one
@@ -507,3 +508,37 @@ def test_a_function_with_the_name_and_notes_of_a_transform_is_looked_at() -> Non
         return y.sum()
 
     assert pb.grad(wrapped)(2.0) == pytest.approx(12.0)
+
+
+# --- truth values and triangles -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ufunc", [np.bitwise_and, np.bitwise_or, np.bitwise_xor])
+def test_bits_of_truth_values_take_the_short_way(ufunc: np.ufunc) -> None:
+    values = np.array([True, False, True]), np.array([True, True, False])
+    tensors = [make(one, NumpyTensor) for one in values]
+    for first, second in (tensors, (tensors[0], values[1]), (values[0], tensors[1]), (tensors[0], True)):
+        found = ufunc(first, second)
+        plain = [one._value if isinstance(one, Tensor) else one for one in (first, second)]
+        assert type(found) is NumpyTensor and found.dtype == bool
+        np.testing.assert_array_equal(found._value, ufunc(*plain))
+    assert DIRECT[ufunc.__name__](*tensors) is not NotImplemented
+    number = make(np.asarray(True), NumpyScalar)
+    assert type(ufunc(number, number)) is NumpyScalar
+    counts = make(np.array([6, 3]), NumpyTensor)
+    assert DIRECT[ufunc.__name__](counts, counts) is NotImplemented
+    np.testing.assert_array_equal(ufunc(counts, 5)._value, ufunc(counts._value, 5))
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4), (2, 3, 5), (5, 2), (0, 0), (100, 100)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_triangles_are_numpys(shape: tuple[int, ...], dtype: str) -> None:
+    x = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    if x.size:
+        x.flat[0] = np.nan
+    for diagonal in (-1, 0, 1):
+        for found, expected in (
+            (lower_part(x, diagonal), np.tril(x, diagonal)), (upper_part(x, diagonal), np.triu(x, diagonal)),
+        ):  # fmt: skip
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)

@@ -8,6 +8,7 @@ derivative results" (2008).
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -95,6 +96,32 @@ def in_lower_half(x: Array) -> Array:
     return where(greater(rows, columns), x, where(equal(rows, columns), 0.5 * x, 0.0))
 
 
+MOST_KEPT = 4096
+"""Elements of a matrix of truth values that is kept."""
+
+
+def _is_below(rows: int, columns: int, diagonal: int) -> np.ndarray:
+    """Where a matrix is on or below a diagonal."""
+    return np.tri(rows, columns, diagonal, dtype=bool)
+
+
+_is_below_if_small = functools.lru_cache(maxsize=64)(_is_below)
+
+
+def lower_part(x: np.ndarray, diagonal: int = 0) -> np.ndarray:
+    """np.tril, whose matrix of truth values takes longer than all else for a small matrix."""
+    rows, columns = x.shape[-2:]
+    where_kept = _is_below_if_small if rows * columns <= MOST_KEPT else _is_below
+    return np.where(where_kept(rows, columns, diagonal), x, x.dtype.type(0))
+
+
+def upper_part(x: np.ndarray, diagonal: int = 0) -> np.ndarray:
+    """np.triu, as `lower_part`."""
+    rows, columns = x.shape[-2:]
+    where_kept = _is_below_if_small if rows * columns <= MOST_KEPT else _is_below
+    return np.where(where_kept(rows, columns, diagonal - 1), x.dtype.type(0), x)
+
+
 unit_like = declare(
     "unit_like", "composite", "x", infer=lambda x: x, body=_unit_like,
     evaluate=lambda x: _units(x.shape, x.dtype),
@@ -102,7 +129,7 @@ unit_like = declare(
 )  # fmt: skip
 lower_half = declare(
     "lower_half", "composite", "x", infer=lambda x: x, body=in_lower_half,
-    evaluate=lambda x: np.tril(x, -1) + np.tril(np.triu(x)) * np.asarray(0.5, x.dtype),
+    evaluate=lambda x: lower_part(x, -1) + lower_part(upper_part(x)) * np.asarray(0.5, x.dtype),
     vjp={"x": lambda g: lower_half(g)}, of_complex=HOLOMORPHIC,
     doc="the lower triangle, with half of the diagonal",
 )  # fmt: skip
@@ -329,7 +356,7 @@ def _triangle(x: Array, lower: bool) -> Array:
 
 triangle = declare(
     "triangle", "composite", "x", infer=lambda x, lower: x, body=_triangle,
-    evaluate=lambda x, lower: np.tril(x) if lower else np.triu(x),
+    evaluate=lambda x, lower: lower_part(x) if lower else upper_part(x),
     vjp={"x": lambda g, lower: triangle(g, lower=lower)}, of_complex=HOLOMORPHIC,
     doc="the lower or upper triangle of every matrix",
 )  # fmt: skip
