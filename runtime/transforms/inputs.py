@@ -248,7 +248,7 @@ class Inputs:
     def reach_outside(self, outputs: Iterable[Tensor], given: Iterable[Tensor] = ()) -> bool:
         """Whether what is recorded depends on more that requires grad than the aliases, as on `given`.
 
-        Of outputs of which this is known, and was asked last, `has_history` says it of what is given.
+        Where this was asked for the outputs alone, `has_history` answers for cotangents that come later.
         """
         for output in outputs:
             output.refresh()
