@@ -178,6 +178,8 @@ def nearest(node: Node) -> Node:
 
 UNKNOWN_TURN, KNOWN_TURNS, ENDLESS_TURNS = 0, 1, 2
 """Answers of the guard of a loop with any number of turns."""
+ROWS = "rows"
+"""The question whether the ways of all rows of a batch are known."""
 FORMS = (itself, truth, whole, below, above, nearest)
 
 LARGEST_TABLE = 1 << 20
@@ -252,6 +254,12 @@ class Trace:
         """The ids of stand-ins that the function has given other memory."""
         self.bodies: list[int] = []
         """Of each body of a loop that is being traced, the serial number of its first node."""
+        self.asked_of_rows: list[list[Guard]] = []
+        """Of the first of these, which are traced with the values of a row of a batch, what they ask."""
+        self.follows_rows: Any = None
+        """Traces the body of a loop over the rows of a batch, which may ask (`runtime/tracing/ways.py`)."""
+        self._depths: dict[Node, int] = {}
+        """Of values how many bodies are around what they are made of; those not in it are made of others."""
         self._presets: dict[int, tuple[np.ndarray, Node]] = {}
         self._captured: list[_Captured] = []
         self._latest_pairs: dict[int, tuple[np.ndarray, np.ndarray]] = {}
@@ -424,8 +432,17 @@ class Trace:
         varies = self.values.varies(asked)
         if varies and form is not truth and asked.dtype.kind != "b":
             self.require_no_numbers(asked)
-        position = len(self.guards)
-        if varies and position < len(self._answers) and self._answers[position].shape == asked.shape:
+        depth = self.depth_of(asked)
+        if depth and (asked.spec.shape or asked.spec.is_float):  # rows have as many answers as values
+            return None
+        guards = self.asked_of_rows[depth - 1] if depth else self.guards
+        position = len(guards)
+        if (
+            varies
+            and not depth
+            and position < len(self._answers)
+            and self._answers[position].shape == asked.shape
+        ):
             answer = self._answers[position]
         else:
             value = self.values.of(asked)
@@ -434,10 +451,34 @@ class Trace:
             answer = np.array(value, asked.dtype)
         answer.setflags(write=False)
         if varies:
-            standpoint = self.standpoint()
-            self.guards.append(Guard(asked, answer, question, current_origin(), standpoint=standpoint))
+            is_innermost = depth == len(self.asked_of_rows)
+            standpoint = self.standpoint() if is_innermost else None
+            guards.append(Guard(asked, answer, question, current_origin(), standpoint=standpoint))
         self._asked[node, form] = answer
         return answer
+
+    def give_row(self, node: Node, stack: Node, place: int) -> None:
+        """Let the input of a body be a row of a stack for as long as the body is traced."""
+        self.values.define(node, lambda: _row(stack, place))
+        self._depths[node] = len(self.asked_of_rows)
+
+    def depth_of(self, node: Node) -> int:
+        """In how many bodies of loops over rows of batches what a value is made of is given; 0 for none."""
+        if not self._depths:
+            return 0
+        pending = [node]
+        while pending:
+            one = pending[-1]
+            missing = [operand for operand in one.operands if operand not in self._depths]
+            if one not in self._depths and not missing:
+                self._depths[one] = max((self._depths[operand] for operand in one.operands), default=0)
+            pending = [*pending, *missing] if missing else pending[:-1]
+        return self._depths[node]
+
+    def require(self, guard: Guard) -> None:
+        """Let the graph hold for calls alone in which a question has this answer."""
+        depth = self.depth_of(guard.node)
+        (self.asked_of_rows[depth - 1] if depth else self.guards).append(guard)
 
     def known_answers(self, node: Node) -> tuple[tuple[str, bytes], ...]:
         """What Python knows of a value, which it need not ask again."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -34,25 +34,22 @@ from pullback.tracer.graph import (
     made_anew,
     make_input,
     make_node,
-    name_results,
     serial_of,
-    substitute,
     toposort,
     with_operands,
 )
 from pullback.tracer.loop import make_loop
 from pullback.tracer.merge import SharedNodes
 from pullback.tracer.ops import elementwise as e
-from pullback.tracer.ops.control import DERIVATIVES, UNKNOWN_LENGTH, loop_result
+from pullback.tracer.ops.control import DERIVATIVES, UNKNOWN_LENGTH
 from pullback.tracer.ops.creation import iota
 from pullback.tracer.ops.reduction import any_
-from pullback.tracer.origin import UNKNOWN, Origin, located_at
+from pullback.tracer.origin import located_at
 from pullback.tracer.spec import INT64, Spec
 from pullback.tracer.trace import ENDLESS_TURNS, KNOWN_TURNS, UNKNOWN_TURN, Guard
-from pullback.tracer.verify import checked
 
-from .roll import roll
-from .while_runs import TRUTH, Refused, RolledTurns, Run, is_same_state, next_runs
+from .ways import MOST_WAYS, TRUTH, Way, chosen, closed, has_answer
+from .while_runs import Refused, RolledTurns, Run, is_same_state, next_runs
 
 COUNT = Spec((), INT64)
 
@@ -65,8 +62,6 @@ FEWEST_ENDLESS = 1 << 14
 
 MOST_REFUSED = 8
 """Loops that cannot be rolled before the trace stays as it is: each takes time that its length decides."""
-MOST_WAYS = 16
-"""Through a turn: each is code of its own."""
 LARGEST_COUNT = 1 << 10
 """From which numbers of turns are not known, where each is traced."""
 
@@ -79,15 +74,22 @@ Capture = Callable[[np.ndarray], Node]
 
 
 def roll_turns(
-    outputs: Sequence[Node], guards: Sequence[Guard], equal: Mapping[Node, Node], capture: Capture
+    outputs: Sequence[Node],
+    guards: Sequence[Guard],
+    equal: Mapping[Node, Node],
+    capture: Capture,
+    starts: Sequence[int] = (),
 ) -> RolledTurns:
     """Roll the `while` loops of a trace, inner ones first.
 
     Args:
         equal: of inputs the ones that always have the same value.
         capture: makes an array that may change later an input.
+        starts: where the questions of parts begin that know nothing of each other. Then no loop is rolled
+            that holds for the numbers of turns alone which one of them takes.
     """
-    given = RolledTurns(tuple(outputs), tuple(guards), tuple(range(len(guards))))
+    numbers = tuple(range(len(guards)))
+    given = RolledTurns(tuple(outputs), tuple(guards), numbers, starts=tuple(starts) or (0,))
     refused = Refused()
     done, waiting = given, set[int | None]()
     while refused.attempts < MOST_REFUSED:
@@ -97,7 +99,7 @@ def roll_turns(
         try:
             if not runs:
                 raise CannotRollTurns("what Python holds after the loops in it differs")
-            done = _Rolled(done, runs, equal, capture).result
+            done = _Rolled(done, runs, equal, capture, of_any=bool(starts)).result
             waiting = (waiting | {one.outer for one in runs}) - {None, *(one.end for one in runs)}
         except CannotRollTurns as reason:
             refused.enter(runs or [Run((end,)) for end in waiting if end is not None], guards, str(reason))
@@ -106,26 +108,21 @@ def roll_turns(
     return replace(given, notes=refused.notes)
 
 
-@dataclass(eq=False)
-class _Way:
-    """What is left of a turn after some answers: a question, and what follows each answer, or the end."""
-
-    question: Node | None = None
-    origin: Origin = UNKNOWN
-    answers: dict[bytes, tuple[np.ndarray, _Way]] = field(default_factory=dict)
-    after: tuple[Node, ...] = ()
-    """At the end: what is asked at the start of the next turn, then what is carried."""
-
-
 class _Rolled:
     """One loop of a trace, rolled.
 
     Args:
         runs: where its turns begin, and where they end.
+        of_any: whether it must hold for any number of turns.
     """
 
     def __init__(
-        self, trace: RolledTurns, runs: Sequence[Run], equal: Mapping[Node, Node], capture: Capture
+        self,
+        trace: RolledTurns,
+        runs: Sequence[Run],
+        equal: Mapping[Node, Node],
+        capture: Capture,
+        of_any: bool = False,
     ) -> None:
         self.trace = trace
         self.runs = runs
@@ -133,6 +130,8 @@ class _Rolled:
         run, head, _ = turns[0]
         self.first = trace.guard(head)
         is_any = is_same_state(self.first, trace.guard(run.end))
+        if of_any and not is_any:
+            raise CannotRollTurns("what Python holds differs from turn to turn")
         self.counts = None if is_any else np.zeros(LARGEST_COUNT, np.bool_)
         self.capture = capture
         self.shared = SharedNodes()
@@ -141,15 +140,15 @@ class _Rolled:
         self.same = self.shared.merge((*trace.outputs, *asked, *states), equal)
         """Of each node of the trace the one that stands for all that compute the same."""
         self._find_places()
-        self.root = _Way()
+        self.root = Way()
         for turn in reversed(turns):
             self._enter(*turn)
         for turn in turns:
             self._require_known(*turn)
-        if _count(self.root) > MOST_WAYS:
+        if self.root.count > MOST_WAYS:
             raise CannotRollTurns(f"it has more than {MOST_WAYS} ways through a turn")
         if self.counts is not None:
-            if _count(self.root) > 1 or len(turns) >= LARGEST_COUNT:
+            if self.root.count > 1 or len(turns) >= LARGEST_COUNT:
                 raise CannotRollTurns("its turns differ, and what Python holds does too")
             self.counts[len(turns)] = True
         self.result = self._made()
@@ -210,8 +209,7 @@ class _Rolled:
                 raise CannotRollTurns(f"numbers of turns in it are not known ({guard.origin.place})")
             if way.after or way.question not in (None, node):
                 raise CannotRollTurns("a turn asks for other things after the same answers")
-            way.question, way.origin = node, guard.origin
-            way = way.answers.setdefault(guard.answer.tobytes(), (guard.answer, _Way()))[1]
+            way = way.goes_on(node, guard.answer, guard.origin)
         if way.question is not None:
             raise CannotRollTurns("a turn ends where another one asks")
         way.after = way.after or found[len(questions) :]
@@ -293,10 +291,25 @@ class _Rolled:
             body, read = self._body()
         common = dict(item for outside in reversed(self.outside) for item in outside.items())
         given = [[outside.get(node, common[node]) for node in read] for outside in self.outside]
+        self.read = self._read_after()
         for number, run in enumerate(self.runs):
             trace, new = self._replaced(trace, run, body, given[number])
             given = [[new.get(node, node) for node in nodes] for nodes in given]
         return replace(trace, notes=(*trace.notes, self._note()))
+
+    def _read_after(self) -> set[Node]:
+        """What stands for the variables that are read after runs of some turns."""
+        found: set[Node] = set()
+        for run in self.runs:
+            if len(run.heads) > 1:
+                end = self.trace.guard(run.end).serial
+                later = self.trace.guards[self.trace.place(run.end) + 1 :]
+                wanted = {*self.trace.outputs, *(guard.node for guard in later)}
+                wanted |= {node for one in later if one.standpoint for _, node in one.standpoint.variables}
+                read = wanted | {operand for node in toposort(wanted, end) for operand in node.operands}
+                pairs = zip(self.trace.state(run.end), self.places)
+                found |= {place for node, place in pairs if place is not None and node in read}
+        return found
 
     def _replaced(
         self, trace: RolledTurns, run: Run, body: Graph, given: Sequence[Node]
@@ -322,6 +335,7 @@ class _Rolled:
             (*trace.guards[:start], known_ways, *(_moved(one, new, order) for one in later)),
             (*trace.numbers[: start + 1], *trace.numbers[stop:]),
             trace.notes,
+            trace.starts,
         )
         return made, new
 
@@ -336,7 +350,7 @@ class _Rolled:
         return e.where(known, constant(KNOWN_TURNS, COUNT), others)
 
     def _note(self) -> str:
-        ways = _count(self.root)
+        ways = self.root.count
         if self.counts is not None:
             return f"rolled: turns at {self.first.origin.place}, for each number of them that was traced"
         through = "" if ways == 1 else f", {ways} ways through each"
@@ -344,18 +358,20 @@ class _Rolled:
 
     def _begins(self, first: Guard, before: Sequence[Guard]) -> Node:
         """Whether there is a first turn; where the path is a wrong one there is none."""
-        goes_on = _is(first.node, self.first.answer)
+        goes_on = has_answer(first.node, self.first.answer)
         for guard in before:
             if guard.node.spec.shape or guard.node.spec.is_float:
                 raise CannotRollTurns(f"a number is asked for before it ({guard.origin.place})")
-            goes_on = e.logical_and(goes_on, _is(guard.node, guard.answer))
+            goes_on = e.logical_and(goes_on, has_answer(guard.node, guard.answer))
         return goes_on
 
     def _body(self) -> tuple[Graph, list[Node]]:
         """A turn as a graph, and what it reads of what was there before the loop."""
         goes_on, turns, known = (make_input(spec, name) for spec, name in CONTROL)
         computed = {*self.inputs, known, *self.before}
-        following, is_known, *carried = self._chosen(self.root, known, computed)
+        following, is_known, *carried = chosen(
+            self.root, computed, lambda way: self._end_of(way, known), flags=2
+        )
         inputs = (goes_on, turns, known, *self.inputs)
         count = e.add(turns, constant(1, COUNT)).named("turns")
         work = sum(node.spec.size for node in toposort(carried, known=computed))
@@ -365,35 +381,21 @@ class _Rolled:
         is_short = e.less(count, constant(self.most_turns, COUNT))
         is_known = e.logical_and(is_known, e.logical_or(is_short, e.logical_not(following)))
         outputs = (e.logical_and(following, is_short), count, is_known, *carried)
-        return _closed("turn", inputs, outputs, {*inputs, *self.before}, self.first.origin)
+        return closed("turn", inputs, outputs, {*inputs, *self.before}, self.first.origin)
 
-    def _chosen(self, way: _Way, known: Node, computed: set[Node]) -> list[Node]:
-        """Whether there is another turn, whether all is known, and what is carried, at the end of a turn.
-
-        Args:
-            computed: what is there when the way begins.
-        """
-        if way.question is None:
-            following, *carried = way.after
-            return [_is(following, self.first.answer), known, *carried]
-        computed = {*computed, *toposort((way.question,), known=computed), way.question}
-        branches = [
-            (_is(way.question, answer), self._chosen(after, known, computed))
-            for answer, after in way.answers.values()
-        ]
-        if len(branches) == 1:
-            ((taken, values),) = branches
-            return [e.logical_and(taken, values[0]), e.logical_and(taken, values[1]), *values[2:]]
-        return _choice(branches, computed, way.origin)
+    def _end_of(self, way: Way, known: Node) -> list[Node]:
+        """Whether there is another turn, whether all is known, and what is carried, at the end of a turn."""
+        following, *carried = way.after
+        return [has_answer(following, self.first.answer), known, *carried]
 
     def _after(
         self, trace: RolledTurns, run: Run, results: Sequence[Node], later: Sequence[Guard], order: Order
     ) -> dict[Node, Node]:
         """What comes after the loop, made of its results.
 
-        Where there was no turn, what is carried is what was there before: which of them is read is found
-        out where the turns around are compared. Raises CannotRollTurns where outputs or guards need what no
-        variable holds at its end.
+        Where there was no turn, what is carried is what was there before: of these is read what other runs
+        read as well, which shows where the turns around are compared. Raises CannotRollTurns where outputs or
+        guards need what no variable holds at its end.
         """
         first, end = (trace.guard(number).serial for number in (run.heads[0], run.end))
         carried = dict(zip(self.inputs, results))
@@ -405,7 +407,8 @@ class _Rolled:
                 is_other = new.get(node, result) is not result or node.is_input or node.serial < first
                 if is_other and len(run.heads) > 1:
                     raise CannotRollTurns("what it leaves is the value of another variable as well")
-                new[node] = result
+                if node not in new or place in self.read or len(run.heads) > 1:
+                    new[node] = result
         wanted = (*trace.outputs, *(guard.node for guard in later))
         standpoints = [one.standpoint for one in later if one.standpoint is not None]
         for node in toposort((*wanted, *(node for one in standpoints for _, node in one.variables))):
@@ -435,53 +438,3 @@ def _moved(guard: Guard, new: Mapping[Node, Node], order: Order) -> Guard:
 
 
 CONTROL = ((TRUTH, "goes_on"), (COUNT, "turns"), (TRUTH, "known"))
-
-
-def _is(node: Node, answer: np.ndarray) -> Node:
-    """Whether a question has this answer."""
-    if node.spec == TRUTH:
-        return node if answer else e.logical_not(node)
-    return e.equal(node, constant(answer.item(), node.spec))
-
-
-def _count(way: _Way) -> int:
-    """How many ways there are."""
-    return 1 if way.question is None else sum(_count(after) for _, after in way.answers.values())
-
-
-def _choice(
-    branches: Sequence[tuple[Node, Sequence[Node]]], computed: set[Node], origin: Origin
-) -> list[Node]:
-    """The values of the branch that is taken; of none, zeros: no other turn, and something unknown."""
-    columns = list(zip(*(values for _, values in branches)))
-    differs = [number for number, column in enumerate(columns) if number < 2 or len(set(column)) > 1]
-    results: Sequence[Node] = [constant(0, columns[number][0].spec) for number in differs]
-    for taken, values in branches:
-        before = [make_input(node.spec, "") for node in results]
-        chosen = [values[number] for number in differs]
-        body, read = _closed("choice", before, chosen, computed, origin)
-        results = make_loop(body, results, [], read, 1, origin, trips=taken).results
-    found = [column[0] for column in columns]
-    for number, result in zip(differs, results):
-        found[number] = result
-    return found
-
-
-def _closed(
-    name: str, inputs: Sequence[Node], outputs: Sequence[Node], computed: AbstractSet[Node], origin: Origin
-) -> tuple[Graph, list[Node]]:
-    """A graph with inputs for what it reads of what is computed, after those given, and what that is."""
-    results = [node for node in toposort(outputs, known=computed) if _is_result(node, computed)]
-    computed = {*computed, *results}
-    read = dict.fromkeys(node for node in outputs if node in computed)
-    for node in toposort(outputs, known=computed):
-        read.update(dict.fromkeys(operand for operand in node.operands if operand in computed))
-    others = [node for node in read if node not in inputs and not node.is_constant]
-    places = {node: make_input(node.spec, node.name, node.origin) for node in others}
-    graph = name_results(Graph(name, (*inputs, *places.values()), substitute(outputs, places), origin))
-    return checked(roll(graph).graph, "roll turns"), others
-
-
-def _is_result(node: Node, computed: AbstractSet[Node]) -> bool:
-    """Whether a node is one of the values of a loop that is computed."""
-    return node.operator is loop_result and node.operands[0] in computed

@@ -7,6 +7,7 @@ number of turns they took.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,10 +15,9 @@ from itertools import pairwise
 from typing import Any
 
 from pullback.tracer.graph import Node
-from pullback.tracer.spec import BOOL, Spec
 from pullback.tracer.trace import Guard
 
-TRUTH = Spec((), BOOL)
+from .ways import TRUTH
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class RolledTurns:
     numbers: tuple[int, ...]
     """Of each guard its number in the trace; of that of a loop the number of the first question in it."""
     notes: tuple[str, ...] = ()
+    starts: tuple[int, ...] = (0,)
+    """Where parts begin of which each knows nothing of the answers in others."""
 
     def place(self, number: int) -> int:
         """Where a guard is now."""
@@ -92,7 +94,11 @@ def next_runs(trace: RolledTurns, refused: Refused) -> list[Run]:
 
     Those that took no turn are among them, where a loop around may take as many turns as it likes.
     """
-    runs = list(_runs(trace, range(len(trace.guards)), refused))
+    runs = [
+        run
+        for start, stop in zip(trace.starts, (*trace.starts[1:], sys.maxsize))
+        for run in _runs(trace, range(trace.place(start), trace.place(stop)), refused, since=start - 1)
+    ]
     if not runs:
         return []
     chosen, outer = runs[0], {one.outer for one in runs}

@@ -20,11 +20,11 @@ from ..tape.apply import apply
 from ..tape.bodies import BodyInput, TracedBody, trace_body
 from ..tape.loops import apply_loop
 from ..values.tensor import Tensor, make
-from ..values.value_kinds import Auxiliary, PythonNumber
+from ..values.value_kinds import Auxiliary
 from .common import fail
 from .decisions import integer_of, known_truth, truth_of
 from .draws_in_bodies import counted, counting_draws
-from .structures import Structured, require_same, spec_of_tensor, structured
+from .structures import Structured, common_of, require_same, spec_of_tensor, structured
 
 __all__ = ["cond", "switch"]
 
@@ -109,7 +109,7 @@ def _chosen(name: str, choices: Sequence[Choice], operands: tuple[Any, ...]) -> 
     given = structured(operands, name, "operands")
     inputs = given.inputs()
     traced = [_branch(name, one, given, inputs, None) for one in choices]
-    common = _common([found for _, found in traced])
+    common = common_of([found for _, found in traced])
     specs = common.specs
     traced = [
         _branch(name, choice, given, inputs, common) if one[1].differs(common) else one
@@ -141,14 +141,3 @@ def _branch(
 
     body = trace_body(name, run, inputs)
     return body, found[0]
-
-
-def _common(results: Sequence[Structured]) -> Structured:
-    """What the branches' results are like: where some give Python numbers, as those of other branches."""
-    first = results[0]
-    tensors = list(first.tensors)
-    for other in results[1:]:
-        for place, one in enumerate(other.tensors[: len(tensors)]):
-            if first.weak[place] and type(one) is not PythonNumber:
-                tensors[place] = one
-    return first.with_tensors(tensors)

@@ -29,6 +29,7 @@ from ..tape.apply import apply, of_kind, standing_for, wrap
 from ..tape.bodies import BodyInput, TracedBody, trace_body
 from ..tape.loops import apply_loop
 from ..tracing.rows import with_drawn, with_rows
+from ..tracing.ways import require_known
 from ..values.modes import no_grad
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import Auxiliary, NumpyTensor, PythonNumber, as_kind
@@ -38,7 +39,7 @@ from .common import fail
 from .decisions import integer_of, truth_of
 from .draws_in_bodies import counted, counting_draws
 from .joining import cat, stack
-from .structures import Structured, require_same, structured
+from .structures import Structured, common_of, require_same, structured
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
@@ -346,12 +347,19 @@ def _traced_scan(
 
     def run(tensors: list[Tensor], before: Structured) -> list[Tensor]:
         after, y = step(tensors[:count], tensors[count:])
-        stacked[:] = [y]
+        stacked[:] = [*(stacked if not count else ()), y]
         return _settled(name, after, before) + y.tensors
 
     trace = current_trace()
     before = len(trace.drawn)
-    body, carry = _carrying(name, run, carry, last=rows.inputs(_specs_of_rows(rows)), may_draw=True)
+    inputs = rows.inputs(_specs_of_rows(rows))
+    asks = False
+    if count or trace.follows_rows is None:
+        body, carry = _carrying(name, run, carry, last=inputs, may_draw=True)
+    else:
+        body, asks = trace.follows_rows(
+            name, partial(run, before=carry), inputs, rows.tensors, partial(_alike, name, stacked)
+        )
     drawn = trace.repeat_drawn(before, length, reverse)
     note_draws(trace.streams)
     body, given = with_drawn(body, rows.tensors, count, drawn)
@@ -359,7 +367,19 @@ def _traced_scan(
     graph = body.graph(name, current_origin())
     attributes = attributes_of_loop(graph, length, count, len(stacks), backwards=reverse, recompute=recompute)
     results = apply_loop([*carry.tensors, *stacks, *body.constants], attributes).tensors
+    if asks:
+        *results, known = results
+        require_known(known, attributes["body"])
     return carry.restored(results[:count]), stacked[0].restored(results[count:])
+
+
+def _alike(name: str, found: list[Structured], count: int) -> list[Sequence[Tensor]]:
+    """What the last so many rows gave, the Python numbers of some as what others give."""
+    common = common_of(found[-count:])
+    found[:] = [one.converted(common, only_numbers=True) for one in found[-count:]]
+    for one in found:
+        require_same(name, one, found[0], "the result of another row")
+    return [one.tensors for one in found]
 
 
 def _scan_in_blocks(

@@ -101,6 +101,17 @@ def _becomes_torch(one: Tensor, after: Tensor) -> bool:
     return isinstance(one, NumpyTensor) and isinstance(after, TorchTensor) and type(after) is not Auxiliary
 
 
+def common_of(results: Sequence[Structured]) -> Structured:
+    """What results of branches or rows are like: where some give Python numbers, as those of others."""
+    first = results[0]
+    tensors = list(first.tensors)
+    for other in results[1:]:
+        for place, one in enumerate(other.tensors[: len(tensors)]):
+            if first.weak[place] and type(one) is not PythonNumber:
+                tensors[place] = one
+    return first.with_tensors(tensors)
+
+
 def spec_of_tensor(one: Tensor) -> Spec:
     value = one.payload
     return Spec(tuple(value.shape), value.dtype)

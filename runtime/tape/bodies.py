@@ -51,6 +51,29 @@ class TracedBody:
         return rolled.graph
 
 
+@dataclass(frozen=True, eq=False)
+class BodyRun:
+    """A run of a body that has been traced.
+
+    Attributes:
+        inputs: what stands for what it is given, ...
+        stand_ins: ... and the tensors of these.
+        leaves: those of its result.
+        start: the serial number of its first node.
+        sequence: that of the tape's first node in it.
+    """
+
+    inputs: tuple[Node, ...]
+    stand_ins: list[Tensor]
+    leaves: list[Any]
+    start: int
+    sequence: int
+
+    @property
+    def outputs(self) -> list[Node]:
+        return [_node_of(leaf, current_trace()) for leaf in self.leaves]
+
+
 def trace_body(
     name: str,
     run: Callable[[list[Tensor]], Sequence[Any]],
@@ -70,9 +93,22 @@ def trace_body(
         MutationError: it writes to what it is given, or to a tensor from outside.
         UnsupportedError: it has a backward of its own, which the graph does not show.
     """
-    from ...codegen.derivatives.taken import Taken  # not at start
-    from ...codegen.rewriting.split_complex import Split
+    one = run_body(name, run, inputs, may_draw)
+    return body_of(name, [one], one.outputs)
 
+
+def run_body(
+    name: str,
+    run: Callable[[list[Tensor]], Sequence[Any]],
+    inputs: Sequence[BodyInput],
+    may_draw: bool = False,
+    prepare: Callable[[Sequence[Node]], None] = lambda nodes: None,
+) -> BodyRun:
+    """Run a body in the trace under way; arguments and errors are those of `trace_body`.
+
+    Args:
+        prepare: is given the inputs, before it runs.
+    """
     trace, recording = current_trace(), is_recording()
     trace.differentiable = True  # gradients are taken of the graph, which must show where there are none
     drawn, first = len(trace.drawn), next_sequence()
@@ -85,6 +121,7 @@ def trace_body(
         instead = f"write into a {stand_in._copying}() of it"
         stand_in._frozen = f"{name}: the body writes into what it is given; {instead}"
         stand_ins.append(stand_in)
+    prepare(nodes)
     trace.bodies.append(start)
     try:
         with DrawOrder().body():
@@ -93,9 +130,23 @@ def trace_body(
                 DrawOrder().count()
     finally:
         trace.bodies.pop()
-    outputs = [_node_of(leaf, trace) for leaf in leaves]
-    outer = _outer_nodes(outputs, set(nodes), start)
-    edges = _outer_edges(name, leaves, stand_ins, first, trace) if recording else {}
+    return BodyRun(nodes, stand_ins, leaves, start, first)
+
+
+def body_of(name: str, runs: Sequence[BodyRun], outputs: Sequence[Node]) -> TracedBody:
+    """The body whose outputs are made of the inputs of the first of its runs, and of what is outside.
+
+    Raises:
+        UnsupportedError: it has a backward of its own, which the graph does not show.
+    """
+    from ...codegen.derivatives.taken import Taken  # not at start
+    from ...codegen.rewriting.split_complex import Split
+
+    trace, nodes, start = current_trace(), runs[0].inputs, runs[0].start
+    outer = outer_nodes(outputs, set(nodes), start)
+    edges: dict[Node, Edge] = {}
+    for one in runs if is_recording() else ():
+        edges |= _outer_edges(name, one.leaves, one.stand_ins, one.sequence, trace)
     edges = {node: edge for node, edge in edges.items() if node in outer or node.serial < start}
     if any(node not in outer for node in edges):
         raise GraphError(f"{name}: a value that the tape has read is not in the graph of the body")
@@ -120,7 +171,7 @@ def _node_of(leaf: Any, trace: Trace) -> Node:
     return constant(traced_number(number), spec_of(np.asarray(leaf)))
 
 
-def _outer_nodes(outputs: Sequence[Node], inputs: set[Node], start: int) -> list[Node]:
+def outer_nodes(outputs: Sequence[Node], inputs: set[Node], start: int) -> list[Node]:
     """The values from outside that outputs need: made before the body was, or captured; constants are not."""
     found: dict[Node, None] = {}
     seen: set[Node] = set()

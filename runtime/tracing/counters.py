@@ -141,16 +141,21 @@ class Counting:
         self._outside = outside
         self._written: list[tuple[Any, Any, Any, Any]] = []
         """Containers and keys, with what was there and what is there now."""
-        self.counters = trace.counters = counters
         self.ranges: set[LoopCounter] = set()
+        self._running: dict[FrameType, dict[int, CountedSteps]] = {}
+        self.count(counters)
+
+    def count(self, counters: LoopCounters) -> None:
+        """Let these be the counters that are traced values, from here on."""
+        self.counters = self.trace.counters = counters
         self._named: dict[CodeType, list[tuple[str, LoopCounter]]] = {}
         for one in sorted(counters, key=lambda one: (str(one.place), repr(one.way))):  # alike in each process
             if isinstance(one.place, str):
                 self._named.setdefault(one.code, []).append((one.place, one))
-        self._running: dict[FrameType, dict[int, CountedSteps]] = {}
 
-    def forget(self) -> None:
-        self._running.clear()
+    def forget(self, frame: FrameType) -> None:
+        """Let go of a function that has returned."""
+        self._running.pop(frame, None)
 
     def over(self, steps: range, frame: FrameType) -> Any:
         """What a function gets that calls `range`."""

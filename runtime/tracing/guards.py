@@ -14,7 +14,7 @@ from ...tracer.graph import Node
 from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import reshape
 from ...tracer.origin import Origin, located_at
-from ...tracer.trace import KNOWN_TURNS, Guard
+from ...tracer.trace import KNOWN_TURNS, ROWS, Guard
 
 CLOSE = {2: 1e-2, 4: 1e-4, 8: 1e-9}
 """By itemsize, how near two floats are that may be the same value, rounded differently by other code."""
@@ -169,6 +169,8 @@ class Guards:
 
 def _answer_text(guard: Guard) -> str:
     answer = guard.answer
+    if guard.question == ROWS:
+        return "known ways in all rows"
     if guard.turns is not None:
         if guard.counts is None:
             return "any number of turns"

@@ -6,22 +6,38 @@ The second time what counts the turns is a traced value (`counters.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from ...tracer.trace import ConstantNeeded
-from .counters import NONE, LoopCounter, LoopCounters
-from .tracing import Traced
+from .counters import NONE, Counted, LoopCounter, LoopCounters
 
 MOST_TIMES = 4
 """A function is traced anew with more counters, or with fewer."""
 
 
+class Counts(Protocol):
+    """A trace, or a part of one, which may hold for some numbers of turns alone."""
+
+    @property
+    def counters(self) -> LoopCounters: ...
+
+    @property
+    def counted(self) -> Counted: ...
+
+    @property
+    def has_effects(self) -> bool: ...
+
+
+OfTurns = TypeVar("OfTurns", bound=Counts)
+
+
 def trace_counting(
-    trace: Callable[[Sequence[np.ndarray], LoopCounters], Traced],
+    trace: Callable[[Sequence[np.ndarray], LoopCounters], OfTurns],
     answers: Sequence[np.ndarray],
     counters: LoopCounters,
-) -> Traced:
+) -> OfTurns:
     """The trace of a call, with the counters that let loops hold for other numbers of turns.
 
     Args:
@@ -42,7 +58,7 @@ def trace_counting(
         return trace((), NONE)
     counters = (counters | traced.counted.counters) - refused
     for _ in range(MOST_TIMES):
-        if counters <= traced.counters or not _can_be_dropped(traced):
+        if counters <= traced.counters or traced.has_effects:
             break
         try:
             other = trace((), counters)
@@ -64,8 +80,3 @@ def trace_counting(
 def _exact(needed: ConstantNeeded) -> LoopCounters:
     """The counters whose values are asked for, as indices of lists are."""
     return frozenset(one for one in needed.names if isinstance(one, LoopCounter))
-
-
-def _can_be_dropped(traced: Traced) -> bool:
-    """Whether a trace has left nothing behind."""
-    return not (traced.streams or traced.updates or traced.gradient)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import struct
 import sys
 from collections import OrderedDict
@@ -70,31 +71,39 @@ class Standpoints:
         self.trace = trace
         self.asks_identity = asks_identity
         self.counting = counting
+        self._numbers = itertools.count()
         self._runs: dict[FrameType, int] = {}
         """Runs of functions that have asked, numbered: held, so that no other run takes the place of one."""
 
     def forget(self) -> None:
+        """Let go of all functions that have asked."""
+        self.forget_returned()
+        self._runs.clear()
+
+    def forget_returned(self) -> None:
         """Let go of the variables of functions that have returned."""
-        for frame in self._runs:
+        for frame in [*self._runs]:
             with contextlib.suppress(RuntimeError):  # it is running
                 frame.clear()
-        self._runs.clear()
-        self.counting.forget()
+                del self._runs[frame]
+                self.counting.forget(frame)
 
     def now(self) -> Standpoint | None:
         """Where Python stands.
 
         None where a function asks that the user's code has called, of which no turn begins; and in the body
-        of a loop or a choice, which is one for all its runs.
+        of a loop or a choice, which is one for all its runs, unless its values are those of a row.
         """
-        if self.trace.bodies:
+        if len(self.trace.bodies) > len(self.trace.asked_of_rows):
             return None
         frames = list(frames_within(self.trace.lost_numbers.root))
         users = [frame for frame in frames if not is_own(frame.f_code)]
         before = frames[: frames.index(users[0])] if users else []
         if not users or {frame.f_code.co_filename for frame in before} - ASKING:
             return None
-        run = self._runs.setdefault(users[0], len(self._runs))
+        run = self._runs.get(users[0])
+        if run is None:
+            run = self._runs[users[0]] = next(self._numbers)
         for frame in users:
             self.counting.enter(frame)
         loops = [self.counting.held(frame) for frame in users]

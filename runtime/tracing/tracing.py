@@ -50,6 +50,7 @@ from .guards import Guards
 from .signature import Call, conform, is_number, spec_of_leaf
 from .standpoints import Standpoints
 from .substitution import CachedFound, ChangesFound, Substitution
+from .ways import RowsOfBatch
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +211,11 @@ class Traced:
             stream.set_state(state)
 
     @property
+    def has_effects(self) -> bool:
+        """Whether the trace has left something behind."""
+        return bool(self.streams or self.updates or self.gradient)
+
+    @property
     def first_guard(self) -> int:
         """The position of the first output that guards are compared with."""
         new = sum(one.output is not None for one in self.gradients)
@@ -345,6 +351,7 @@ class _Run:
         self.standpoints = Standpoints(self.trace, self.reading.asks_identity, self.counting)
         self.counted = Counted()
         self.rolls_turns = rolls_turns and not (changed.numbers or changed.containers)
+        self.trace.follows_rows = RowsOfBatch(self.trace, self.standpoints, self.rolls_turns).body
         self.stand_ins: list[tuple[Tensor, Node, str]] = []
         self.given: dict[int, tuple[Any, Node]] = {}
         """By the id of a stand-in what it stands for, and its input node."""

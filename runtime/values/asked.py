@@ -76,7 +76,7 @@ class Asked(Value):
         if trace is None:
             return None
         trace.require_no_numbers(value)
-        return trace.values.of(value)
+        return None if trace.depth_of(value) else trace.values.of(value)
 
     def item(self) -> Any:
         """The one element as a Python number.

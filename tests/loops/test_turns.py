@@ -551,3 +551,22 @@ def test_other_questions_of_one_call_are_no_turns() -> None:
     compiled = pb.compile(lambda x, y: (x * 2, np.bincount(np.abs(y))))
     for y in (np.array([-1, 5, 9]), np.array([2, 0, 3]), np.array([2, 0, 20])):
         np.testing.assert_array_equal(compiled(np.ones(3), y)[1], np.bincount(np.abs(y)))
+
+
+def test_an_inner_loop_that_begins_with_the_value_of_another_variable():
+    """Where it takes no turn, that other variable is what is read after it."""
+
+    def f(x):
+        total = x * 0.0
+        while x < 10.0:
+            y = x
+            while y < 5.0:
+                y = y * y + 1.0
+                total = total + y
+            x = x * 1.5
+        return total
+
+    compiled = pb.compile(pb.value_and_grad(f))
+    for x in (1.0, 0.3, 0.1, 2.0, 4.0):
+        np.testing.assert_allclose(compiled(np.array(x)), pb.value_and_grad(f)(np.array(x)), rtol=1e-12)
+    assert compiled.cache_info().traces <= 2

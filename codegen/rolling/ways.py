@@ -1,0 +1,135 @@
+"""Ways through code that asks: what follows each answer, as a tree, and as choices in a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pullback.tracer.graph import (
+    Graph,
+    Node,
+    constant,
+    make_input,
+    name_results,
+    substitute,
+    toposort,
+)
+from pullback.tracer.loop import make_loop
+from pullback.tracer.ops import elementwise as e
+from pullback.tracer.ops.control import loop_result
+from pullback.tracer.origin import UNKNOWN, Origin
+from pullback.tracer.spec import BOOL, Spec
+from pullback.tracer.verify import checked
+
+from .roll import roll
+
+TRUTH = Spec((), BOOL)
+MOST_WAYS = 16
+"""Through one piece of code: each is code of its own."""
+
+
+@dataclass(eq=False)
+class Way:
+    """What is left of a run after some answers: a question, and what follows each answer, or the end."""
+
+    question: Node | None = None
+    origin: Origin = UNKNOWN
+    answers: dict[bytes, tuple[np.ndarray, Way]] = field(default_factory=dict)
+    after: tuple[Node, ...] = ()
+    """At the end: what the way leads to."""
+
+    @property
+    def count(self) -> int:
+        """How many ways there are."""
+        return 1 if self.question is None else sum(after.count for _, after in self.answers.values())
+
+    def agrees(self, questions: Iterable[tuple[Node, np.ndarray]]) -> bool:
+        """Whether a way that these questions and answers take may be entered."""
+        way = self
+        for node, answer in questions:
+            if way.question is None:
+                return not way.after
+            if way.question is not node:
+                return False
+            if answer.tobytes() not in way.answers:
+                return True
+            way = way.answers[answer.tobytes()][1]
+        return way.question is None
+
+    def goes_on(self, node: Node, answer: np.ndarray, origin: Origin) -> Way:
+        """What follows an answer to the next question."""
+        self.question, self.origin = node, origin
+        return self.answers.setdefault(answer.tobytes(), (answer, Way()))[1]
+
+
+def has_answer(node: Node, answer: np.ndarray) -> Node:
+    """Whether a question has this answer."""
+    if node.spec == TRUTH:
+        return node if answer else e.logical_not(node)
+    return e.equal(node, constant(answer.item(), node.spec))
+
+
+def chosen(
+    way: Way, computed: AbstractSet[Node], at_end: Callable[[Way], list[Node]], flags: int
+) -> list[Node]:
+    """What a way leads to, by the answers to its questions.
+
+    Args:
+        computed: what is there when the way begins.
+        at_end: of the end of a way the results.
+        flags: how many of the first results are truth values, which are false after other answers.
+    """
+    if way.question is None:
+        return at_end(way)
+    computed = {*computed, *toposort((way.question,), known=computed), way.question}
+    branches = [
+        (has_answer(way.question, answer), chosen(after, computed, at_end, flags))
+        for answer, after in way.answers.values()
+    ]
+    if len(branches) == 1:
+        ((taken, values),) = branches
+        return [*(e.logical_and(taken, one) for one in values[:flags]), *values[flags:]]
+    columns = list(zip(*(values for _, values in branches)))
+    differs = [number for number, column in enumerate(columns) if number < flags or len(set(column)) > 1]
+    results: Sequence[Node] = [constant(0, columns[number][0].spec) for number in differs]
+    for taken, values in branches:
+        results = replaced_if(taken, results, [values[number] for number in differs], computed, way.origin)
+    found = [column[0] for column in columns]
+    for number, result in zip(differs, results):
+        found[number] = result
+    return found
+
+
+def replaced_if(
+    taken: Node, values: Sequence[Node], others: Sequence[Node], computed: AbstractSet[Node], origin: Origin
+) -> list[Node]:
+    """Values, in whose places are others, computed then alone, if something is true."""
+    before = [make_input(node.spec, "") for node in values]
+    body, read = closed("choice", before, others, computed, origin)
+    return make_loop(body, values, [], read, 1, origin, trips=taken).results
+
+
+def closed(
+    name: str, inputs: Sequence[Node], outputs: Sequence[Node], computed: AbstractSet[Node], origin: Origin
+) -> tuple[Graph, list[Node]]:
+    """A graph with inputs for what it reads of what is computed, after those given, and what that is."""
+    results = [node for node in toposort(outputs, known=computed) if _is_result(node, computed)]
+    computed = {*computed, *results}
+    read = dict.fromkeys(node for node in outputs if node in computed)
+    for node in toposort(outputs, known=computed):
+        read.update(dict.fromkeys(operand for operand in node.operands if operand in computed))
+    others = [node for node in read if node not in inputs and not node.is_constant]
+    places = {node: make_input(node.spec, node.name, node.origin) for node in others}
+    graph = name_results(Graph(name, (*inputs, *places.values()), substitute(outputs, places), origin))
+    return checked(roll(graph).graph, "roll turns"), others
+
+
+def _is_result(node: Node, computed: AbstractSet[Node]) -> bool:
+    """Whether a node is one of the values of a loop that is computed."""
+    return node.operator is loop_result and node.operands[0] in computed
+
+
+__all__ = ["MOST_WAYS", "TRUTH", "Way", "chosen", "closed", "has_answer", "replaced_if"]
