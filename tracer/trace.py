@@ -105,6 +105,8 @@ class Standpoint:
     """Whether the function, or one that has called it, may come here again."""
     stays: tuple[bool, bool] = (False, False)
     """Whether, after no and after yes, what Python holds without a name stays until it asks here again."""
+    kinds: tuple[Any, ...] = ()
+    """Of each of the traced values its class, and what it is on the tape."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -18,25 +18,41 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...tracer.graph import constant, make_node
+from ...tracer.graph import Node, constant, make_node
 from ...tracer.ops.elementwise import add, identity
 from ...tracer.origin import UNKNOWN, Origin
-from ...tracer.trace import Guard, Trace
-from ..bytecode.liveness import loop_over, loops_around
-from ..values.tensor import make
-from ..values.value_kinds import PythonNumber
+from ...tracer.spec import Spec
+from ...tracer.trace import Guard, Standpoint, Trace
+from ..bytecode.liveness import is_in_loop, loop_over, loops_around
+from ..bytecode.write_instructions import instructions_of
+from ..tape.apply import apply, of_kind
+from ..values.tensor import Tensor, make
+from ..values.value_kinds import NumpyScalar, PythonNumber, TorchTensor
 from .held_numbers import Way, numbers_within, replaced
 
 FEWEST_REPEATED = 3
 """Questions that come again, for which a function is traced once more: fewer are those of one other turn."""
 OF_SOME_TURNS = 4
 """Questions as which a loop counts that holds for some numbers of turns: more than for one other turn."""
+DOUBLE = Spec((), np.dtype(np.float64))
 LARGEST = 1 << 53
 """Whole numbers that are no counters: others are exact in any arithmetic."""
+
+
+class Kind(NamedTuple):
+    """What a traced value is, but for its value: its class, and its place on the tape."""
+
+    of: type[Tensor]
+    requires_grad: bool
+    is_leaf: bool
+
+
+def kind_on_tape(value: Tensor) -> Kind:
+    return Kind(type(value), value._requires_grad, value._grad_fn is None)
 
 
 @dataclass(frozen=True)
@@ -48,6 +64,8 @@ class LoopCounter:
     """The variable's name, or the offset of the loop's instruction."""
     way: Way = ()
     """To a part of what the variable holds, as `("steps",)` of `state.steps`."""
+    becomes: Kind | None = None
+    """What a variable is from some turn on that begins as a number: then it is that from the first one on."""
 
 
 LoopCounters = frozenset[LoopCounter]
@@ -57,7 +75,7 @@ NONE: LoopCounters = frozenset()
 def is_number(value: Any) -> bool:
     """Whether a value may be that of a counter."""
     kind = type(value)
-    return (kind is int and abs(value) < LARGEST) or kind is float
+    return (kind is int and abs(value) < LARGEST) or kind in (float, np.float64)
 
 
 @dataclass(frozen=True)
@@ -78,7 +96,11 @@ class Counted:
 
 
 def counted(
-    guards: Sequence[Guard], rolled: Sequence[Guard], numbers: Sequence[int], ranges: Iterable[LoopCounter]
+    guards: Sequence[Guard],
+    rolled: Sequence[Guard],
+    numbers: Sequence[int],
+    ranges: Iterable[LoopCounter],
+    asks_identity: bool,
 ) -> Counted:
     """The counters of the loops that a trace holds for certain numbers of turns of.
 
@@ -87,6 +109,7 @@ def counted(
         rolled: those that are left of them with loops rolled.
         numbers: of each of these its place among `guards`, of that of a loop the place of its first.
         ranges: the loops over ranges that the function has begun.
+        asks_identity: whether code asks which values are one object.
     """
     repeated: Tally[Any] = Tally()
     for number, end, guard in zip(numbers, (*numbers[1:], len(guards)), rolled):
@@ -107,11 +130,47 @@ def counted(
         for counter, numbers in values.items()
         if (counter in known if isinstance(counter.place, int) else len(numbers) > 1)
     )
+    inside = [one.standpoint for one in guards if one.standpoint and one.standpoint.is_in_loop]
+    becoming = {} if asks_identity else _becoming(inside)
+    found = frozenset(one for one in found if replace(one, becomes=None) not in becoming)
+    found |= frozenset(becoming.values())
     often = max(repeated.values(), default=0)
     asked = [one for one in guards if one.standpoint and repeated[one.standpoint.code] == often]
     origin = asked[0].origin if asked else UNKNOWN
     made = Counted(sum(repeated.values()) - len(repeated), found, origin, _differing(asked))
-    return made if made.is_of_some_turns else replace(made, counters=NONE)
+    is_worth_it = made.is_of_some_turns or (becoming and made.repetitions)
+    return made if is_worth_it else replace(made, counters=NONE)
+
+
+def _becoming(asked: Sequence[Standpoint]) -> dict[LoopCounter, LoopCounter]:
+    """The variables of functions that ask in loops which begin as numbers, and are traced values later.
+
+    Or as traced values that do not require grad yet. They are numbers of double precision, of which it makes
+    no difference whether they are Python's.
+    """
+    found: dict[LoopCounter, LoopCounter] = {}
+    runs: dict[Any, list[Standpoint]] = {}
+    for one in asked:
+        runs.setdefault(one.place[0], []).append(one)
+    for standpoints in runs.values():
+        first, last = standpoints[0], standpoints[-1]
+        code = first.code[0]
+        begins: dict[str, tuple[Node | None, Kind | None]] = {
+            one.place: (None, None)
+            for one, _ in first.numbers
+            if one.code == code and isinstance(one.place, str) and not one.way
+        }
+        for (name, node), kind in reversed([*zip(first.variables, first.kinds)]):
+            begins[name] = node, kind
+        for (name, node), kind in zip(last.variables, last.kinds):
+            before, former = begins.get(name, (node, kind))
+            if node.spec != DOUBLE or node.is_input or name not in _own_names(code):
+                continue
+            is_given = former == kind and before is not None and before.is_input
+            if _can_become(code, former, kind) or (is_given and kind.of is NumpyScalar):
+                counter = LoopCounter(code, name)
+                found[counter] = replace(counter, becomes=kind)
+    return found
 
 
 def _differing(asked: Sequence[Guard]) -> str:
@@ -143,6 +202,8 @@ class Counting:
         """Containers and keys, with what was there and what is there now."""
         self.ranges: set[LoopCounter] = set()
         self._running: dict[FrameType, dict[int, CountedSteps]] = {}
+        self._began: dict[int, tuple[Tensor, Any]] = {}
+        """By identity, what stands for numbers that become something else, and the numbers."""
         self.count(counters)
 
     def count(self, counters: LoopCounters) -> None:
@@ -168,11 +229,43 @@ class Counting:
 
     def traced(self, value: Any, counter: LoopCounter) -> Any:
         """A traced value for a number."""
+        if counter.becomes is not None:
+            return self._become(value, counter.becomes)
         node = self.trace.capture(np.array(value))
         self.trace.values.give(node, np.array(value))
         self.trace.numbers[node] = counter
         names = [one for one in ("step", counter.place, *counter.way) if isinstance(one, str)]
-        return make(make_node(identity, (node,), {}, name=names[-1]), PythonNumber)
+        kind = NumpyScalar if isinstance(value, np.generic) else PythonNumber
+        return make(make_node(identity, (node,), {}, name=names[-1]), kind)
+
+    def returned(self, leaf: Any) -> Any:
+        """A result of the function: a number, where that is what a loop without turns has left of it."""
+        tensor, value = self._began.get(id(leaf), (None, None))
+        if tensor is not leaf or value is None:
+            return leaf
+        kind = NumpyScalar if isinstance(value, np.generic) else PythonNumber
+        return make(self.trace.capture(np.array(value)), kind)
+
+    def _become(self, value: Any, becomes: Kind) -> Any:
+        """What a variable holds as what it is in later turns."""
+        made = self._made(value, becomes)
+        if not issubclass(type(value), Tensor):
+            self._began[id(made)] = made, value
+        return made
+
+    def _made(self, value: Any, becomes: Kind) -> Any:
+        if not issubclass(type(value), Tensor):
+            number = np.array(value, np.float64)
+            payload = self.trace.capture(number)
+            self.trace.values.give(payload, number)
+            value = make(payload, becomes.of)
+        same = make(make_node(identity, (value.payload,), {}, name=value.payload.name), becomes.of)
+        if becomes.is_leaf:
+            return same
+        if value._requires_grad or not becomes.requires_grad:
+            return apply(identity, of_kind(value, becomes.of))
+        same._requires_grad = True  # a leaf of whose gradient nobody asks
+        return apply(identity, same)
 
     def begin(self, frame: FrameType, steps: CountedSteps) -> None:
         assert isinstance(steps.counter.place, int)
@@ -183,7 +276,10 @@ class Counting:
         for name, counter in self._named.get(frame.f_code, ()):
             variables = frame.f_locals
             found = variables.get(name)
-            value = dict(self._numbers_of(found)).get(counter.way)
+            if counter.becomes is not None:
+                value = found if _may_become(frame.f_code, found, counter.becomes) else None
+            else:
+                value = dict(self._numbers_of(found)).get(counter.way)
             if value is None:
                 continue
             new = replaced(
@@ -193,6 +289,30 @@ class Counting:
                 variables[name] = new
                 if sys.version_info < (3, 13):  # later ones write through
                     ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+
+    @contextlib.contextmanager
+    def entering(self) -> Iterator[None]:
+        """Let variables that become traced values be that where loops begin, before these ask anything.
+
+        Not where something else, as a debugger, follows the lines: then a first turn is one of its own.
+        """
+        if all(one.becomes is None for one in self.counters) or sys.gettrace() is not None:
+            yield
+            return
+
+        def called(frame: FrameType, event: str, arg: Any) -> Any:
+            return at_line if any(one.becomes for _, one in self._named.get(frame.f_code, ())) else None
+
+        def at_line(frame: FrameType, event: str, arg: Any) -> Any:
+            if event == "line" and frame.f_lineno in _lines_of_loops(frame.f_code):
+                self.enter(frame)
+            return at_line
+
+        sys.settrace(called)
+        try:
+            yield
+        finally:
+            sys.settrace(None)
 
     def put_back(self) -> None:
         """Let what holds traced values as they were given hold the numbers again: others may see it, too."""
@@ -222,6 +342,40 @@ class Counting:
         if is_number(value):
             return iter([((), value)])
         return numbers_within(value, is_number, lambda one: id(one) in self._outside)
+
+
+def _can_become(code: CodeType, kind: Kind | None, other: Kind) -> bool:
+    """Whether what is of a kind may be of another one: nobody can write into it; None for numbers."""
+    if kind is None:
+        return other.of is NumpyScalar or (other.of is TorchTensor and not _writes_in_place(code))
+    is_number = other.of is NumpyScalar and kind.of in (PythonNumber, NumpyScalar)
+    return is_number and kind != other and kind.requires_grad <= other.requires_grad
+
+
+def _may_become(code: CodeType, value: Any, becomes: Kind) -> bool:
+    """Whether a variable holds what other turns hold another kind of value in place of."""
+    if is_number(value):
+        return True
+    if not issubclass(type(value), Tensor) or not isinstance(value.payload, Node):
+        return False
+    if value.payload.spec != DOUBLE or value._view is not None or value._hooks is not None:
+        return False
+    kind = kind_on_tape(value)
+    is_given = kind == becomes and kind.of is NumpyScalar and value.payload.is_input
+    return is_given or _can_become(code, kind, becomes)
+
+
+@lru_cache(maxsize=4096)
+def _writes_in_place(code: CodeType) -> bool:
+    """Whether a function has assignments as `t += h`."""
+    return any(one.opname == "BINARY_OP" and one.argrepr.endswith("=") for one in instructions_of(code))
+
+
+@lru_cache(maxsize=4096)
+def _lines_of_loops(code: CodeType) -> frozenset[int]:
+    """The lines of a function that are in a loop, or stand for one: its condition is written twice."""
+    inside = (one for one in instructions_of(code) if is_in_loop(code, one.offset))
+    return frozenset(one.positions.lineno for one in inside if one.positions and one.positions.lineno)
 
 
 @lru_cache(maxsize=4096)

@@ -42,7 +42,7 @@ from ..values.modes import is_recording
 from ..values.tensor import Device, Tensor
 from ..values.value_kinds import NumpyScalar
 from . import counters
-from .counters import CountedSteps, Counting
+from .counters import CountedSteps, Counting, Kind, kind_on_tape
 
 MOST_VALUES = 2000
 """That are compared at a standpoint."""
@@ -118,9 +118,10 @@ class Standpoints:
         numbers = tuple(one for frame in users for one in self.counting.numbers(frame))
         repeats = any(is_in_loop(frame.f_code, frame.f_lasti) for frame in users)
         if branch is None or not described.is_whole:
-            return Standpoint(code, place, tensors, numbers=numbers, is_in_loop=repeats)
+            return Standpoint(code, place, tensors, None, numbers, repeats, kinds=tuple(described.kinds))
         held_by = (self._modes(), own), others
-        return Standpoint(code, place, tensors, held_by, numbers, repeats, branch.stays)
+        kinds = tuple(described.kinds)
+        return Standpoint(code, place, tensors, held_by, numbers, repeats, branch.stays, kinds)
 
     def _modes(self) -> Any:
         trace = self.trace
@@ -136,6 +137,7 @@ class _Described:
 
     Attributes:
         tensors: of each traced value its name and its node.
+        kinds: its class, and its place on the tape.
         is_whole: whether there is nothing else that cannot be compared.
     """
 
@@ -143,6 +145,7 @@ class _Described:
         self.trace = trace
         self.asks_identity = asks_identity
         self.tensors: list[tuple[str, Node]] = []
+        self.kinds: list[Kind] = []
         self._known: dict[int, int] = {}
         """The number of each object that has been seen: what is one object at one standpoint is at others."""
         self._kept: list[Any] = []
@@ -242,6 +245,7 @@ class _Described:
         if not isinstance(payload, Node):
             return state, self._array(payload)
         self.tensors.append((name, payload))
+        self.kinds.append(kind_on_tape(value))
         return state, payload.spec, self.trace.known_answers(payload)
 
     def _array(self, value: np.ndarray) -> Any:

@@ -416,6 +416,7 @@ class _Run:
         value = self._run(arguments)
         results = Results(value, self.name)
         with tracing(self.trace):
+            results.leaves = [self.counting.returned(leaf) for leaf in results.leaves]
             gone = self._gone(results.leaves)
             outputs = [
                 stop_gradient(self._output(leaf)) if place in gone else self._output(leaf)
@@ -532,7 +533,8 @@ class _Run:
             return outputs, guards
         rolled = roll_turns(outputs, guards, self.trace.equal_captured(), self.trace.capture)
         self.trace.notes += rolled.notes
-        self.counted = counted(guards, rolled.guards, rolled.numbers, self.counting.ranges)
+        asks_identity = self.standpoints.asks_identity
+        self.counted = counted(guards, rolled.guards, rolled.numbers, self.counting.ranges, asks_identity)
         return rolled.outputs, rolled.guards
 
     def _identified(self) -> list[Any]:
@@ -715,6 +717,7 @@ class _Run:
             tracing(self.trace),
             differentiating(self.differentiated, next_sequence()),
             explaining_errors(),
+            self.counting.entering(),
         ):
             try:
                 result = function(*args, **kwargs)

@@ -202,14 +202,17 @@ class _Following:
                 place = self.traced[row].place
                 if self._unknown_after(place, made.body(), only_one=True) is not None:
                     made.begin(row)  # else it is one that takes no turn of a loop in which others take some
-        numbers = counted(self.asked, rolled.guards, rolled.numbers, counting.ranges)
+        asks_identity = self.rows.standpoints.asks_identity
+        numbers = counted(self.asked, rolled.guards, rolled.numbers, counting.ranges, asks_identity)
         return _Known(made.body(), True, counting.counters, numbers, rolled.notes)
 
     def _unknown_after(self, first: int, body: TracedBody, only_one: bool = False) -> int | None:
         """The first row of the call from some place on whose way is not known."""
+        from ...codegen.rolling.bodies import prune_loops  # not at start
+
         given = [self._value(one.payload) for one in body.constants]
         stacks = [self._value(one) for one in self.stacks]
-        graph = Graph(self.name, body.inputs, body.outputs[-1:])
+        graph = prune_loops(Graph(self.name, body.inputs, body.outputs[-1:]))
         for place in range(first, first + 1 if only_one else len(stacks[0])):
             if not Context().run(_is_true, graph, [*(one[place] for one in stacks), *given]):
                 return place
