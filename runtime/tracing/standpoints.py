@@ -205,7 +205,18 @@ class _Described:
             return self._class(value)
         if _has_hidden_state(kind):
             raise Incomparable
-        return self._content(value, name), self.value(getattr(value, "__dict__", None), name)
+        attributes = self.value(getattr(value, "__dict__", None), name)
+        return self._content(value, name), attributes, self._held_in_slots(value)
+
+    def _held_in_slots(self, value: Any) -> Any:
+        found = []
+        for slot in _slots(type(value)):
+            try:
+                held = slot.__get__(value)
+            except AttributeError:  # nothing is in it
+                continue
+            found.append((slot.__objclass__, slot.__name__, self.value(held, slot.__name__)))
+        return tuple(found)
 
     def _content(self, value: Any, name: str) -> Any:
         """What an object holds besides attributes."""
@@ -301,7 +312,14 @@ def _has_hidden_state(kind: type) -> bool:
         (kind.__weakrefoffset__, base.__weakrefoffset__, MANAGED_WEAKREFS),
     )
     added = sum(bool(mine and not known and not kind.__flags__ & flag) for mine, known, flag in places)
+    added += len(_slots(kind))
     return kind.__basicsize__ != base.__basicsize__ + POINTER * added
+
+
+def _slots(kind: type) -> tuple[Any, ...]:
+    """The slots of objects of a user's class, each the descriptor that reads it."""
+    users = kind.__mro__[: next(place for place, one in enumerate(kind.__mro__) if one in KNOWN)]
+    return tuple(one for own in users for one in vars(own).values() if type(one) is MemberDescriptorType)
 
 
 class _Same:

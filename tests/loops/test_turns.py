@@ -570,3 +570,35 @@ def test_an_inner_loop_that_begins_with_the_value_of_another_variable():
     for x in (1.0, 0.3, 0.1, 2.0, 4.0):
         np.testing.assert_allclose(compiled(np.array(x)), pb.value_and_grad(f)(np.array(x)), rtol=1e-12)
     assert compiled.cache_info().traces <= 2
+
+
+class Held:
+    __slots__ = ("t", "y")
+
+    def __init__(self, t, y):
+        self.t = t
+        self.y = y
+
+
+class HeldAndMore(Held):
+    __slots__ = ("factor",)
+
+
+@pytest.mark.parametrize("kind", [Held, HeldAndMore])
+def test_objects_with_slots_as_state(kind):
+    def f(x):
+        state = kind(x[0] * 0, x[0])
+        if kind is HeldAndMore:
+            state.factor = 0.5
+        while state.t < 1.0:
+            state.y = state.y * 0.9
+            state.t = state.t + 0.1 * abs(x[1])
+        return state.y
+
+    compiled = pb.compile(pb.value_and_grad(f))
+    for pair in ([1.0, 2.0], [3.5, 0.5], [0.2, 0.8], [2.0, -3.0]):
+        x = np.array(pair)
+        (value, slope), (expected, expected_slope) = compiled(x), pb.value_and_grad(f)(x)
+        np.testing.assert_allclose(value, expected, rtol=1e-14)
+        np.testing.assert_allclose(slope, expected_slope, rtol=1e-14)
+    assert compiled.cache_info().traces == 1
