@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from ..tracer.records import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Statement:
     """One piece of work in the loops around it."""
 
@@ -23,7 +24,7 @@ class Statement:
     """Whether its loop is written in stretches, the interior and the border."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class LoopNest:
     """A loop, with what runs in each iteration."""
 
@@ -37,7 +38,7 @@ class LoopNest:
     body: tuple[LoopNest | Statement, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Step:
     """One loop nest, or one call of a library, and what it must cost at least."""
 
@@ -50,7 +51,7 @@ class Step:
     """Whether threads share its iterations."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Function:
     """One generated function."""
 
@@ -63,7 +64,7 @@ class Function:
     """Its arrays, by name."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Array:
     """One array that a program fills."""
 
@@ -82,7 +83,7 @@ class Array:
     """The operators of the values that it holds one after another, if there are several."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Account:
     """What was decided for one program."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from time import perf_counter, perf_counter_ns
 from typing import Any
@@ -21,6 +20,7 @@ from pullback.tracer.ops.foreign import ForeignFunction
 from pullback.tracer.origin import Origin
 from pullback.tracer.spec import INT64
 
+from ..tracer.records import record
 from . import ir
 from .account import LoopNest, Statement, Step
 from .cost.machine import this_machine
@@ -50,7 +50,7 @@ def _tick_into(out: np.ndarray) -> None:
 _CLOCK = ForeignFunction("clock", _tick_into)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Nest:
     """A loop nest, or a call of a library: what one call of the program spends there."""
 
@@ -68,7 +68,7 @@ class Nest:
     """Of the lines in it."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Share:
     """What a line has of a nest: parts of the whole."""
 

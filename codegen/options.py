@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..tracer.records import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Options:
     """How programs are generated and compiled."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pullback.tracer.graph import Graph, Labels, Node, make_input, relabel, substitute
 from pullback.tracer.verify import checked
 
+from ..tracer.records import record
 from .derivatives.differentiate import active_nodes, differentiate
 from .derivatives.partition import Partition, needed_by_backward, partition
 from .drawn_once import draws, refuse_second_draw, require_drawn_once, silent
@@ -128,7 +128,7 @@ def build_forward(graph: Graph, options: Options = DEFAULT_OPTIONS) -> Program:
     return Program(finished, options, title=f"{graph.name}", notes=rolled.notes)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Pair:
     """A forward function that saves, and the backward function that uses what it saved."""
 
@@ -148,7 +148,7 @@ class Pair:
         return f"{self.forward.source}\n\n{self.backward.source}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Joint:
     """A graph and its gradient in one, before anything is optimised."""
 

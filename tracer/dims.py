@@ -15,10 +15,12 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Union
 
 import numpy as np
+
+from .records import record
 
 EXTENTS = ("n", "m", "p", "q", "r", "s", "t", "u")
 """What generated code calls sizes."""
@@ -30,7 +32,7 @@ DEEPEST = 20
 """Operations inside one another in a formula; what takes more has an origin of its own."""
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Source:
     """Where a number comes from: a dimension of an array, or Python code that nobody has seen."""
 
@@ -47,7 +49,7 @@ class Source:
         return 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Computed:
     """An operator's result for numbers of which one at least has a formula."""
 

@@ -12,7 +12,6 @@ import itertools
 from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from types import MappingProxyType
@@ -27,6 +26,7 @@ from .operator import Operator, Parts, Value, Walk
 from .ops import creation
 from .ops import elementwise as e
 from .origin import UNKNOWN, Origin, at_caller, current_origin
+from .records import record
 from .settings import CHECKING
 from .spec import BOOL, Spec
 
@@ -274,7 +274,7 @@ def _lift_one(operand: Any, dtype: np.dtype) -> Node:
     raise GraphError(f"{kind.__name__} {operand!r} is no operand")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(frozen=True, eq=False, repr=False)
 class Graph:
     """Inputs, outputs, and every node that the outputs need, operands before results."""
 

@@ -13,7 +13,6 @@ import importlib.util
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from .records import record
 from .spec import real_dtype
 
 LETTERS = {"float32": "sc", "float64": "dz"}
@@ -39,7 +39,7 @@ INTEGERS = 8
 """For each column so many integers of workspace are enough."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Routine:
     """A function of LAPACK with some of its letters.
 

@@ -13,16 +13,16 @@ with `goes_on`, a loop runs as long as its first carry is true; its second carry
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .graph import Graph, Node, make_node, rebuild, with_operands
 from .ops.control import ALL, GIVEN, WHILE, Body, loop, loop_result
 from .origin import UNKNOWN, Origin
+from .records import record
 from .spec import Spec
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class LoopNode:
     """A node of the operator `loop`, with names for the parts of its operands and of its body."""
 

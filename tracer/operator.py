@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
 from .dims import SizedRange
+from .records import record
 from .spec import Spec, spec_of
 
 Attributes = Mapping[str, Any]
@@ -51,7 +51,7 @@ class Value:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class Rule:
     """A vjp rule for one operand: its function, and the names of what it needs.
 
@@ -69,7 +69,7 @@ class Rule:
         return "y" in self.parameters
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class Monoid:
     """How a reduction combines elements, in whatever order and grouping."""
 
@@ -79,7 +79,7 @@ class Monoid:
     """By dtype, the element that changes no other: where a total begins."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class Search:
     """How a reduction finds a place: that of the first element which no other beats, a nan before all."""
 
@@ -97,7 +97,7 @@ def _no(**attributes: Any) -> bool:
     return False
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class WholeCall:
     """How generated code computes an operator: by calls of a function, with whole rows or whole matrices."""
 
@@ -117,7 +117,7 @@ class WholeCall:
     """Of functions that say whether there is a result: the public function, and what its matrix must be."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Walk:
     """How a dimension of an operand is read: along a dimension of the result, from a place on, in steps."""
 
@@ -139,7 +139,7 @@ Walks = Callable[..., tuple[Walk | None, ...]]
 """(spec of the operand, **attributes) -> how each of its dimensions is read; None: at its only element."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Part:
     """An operand that fills a part of a result: from a place on, in steps, as many as it has elements."""
 
@@ -156,7 +156,7 @@ class Part:
         return [*map(SizedRange.of, self.starts, shape, self.steps)]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Parts:
     """What a result is put together from: of parts that share a position the first one has it."""
 
@@ -171,7 +171,7 @@ PartsOf = Callable[..., Parts]
 """(specs of the operands, **attributes) -> which parts of the result they are."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class Movement:
     """Where an operator that computes nothing takes its elements from."""
 
@@ -192,7 +192,7 @@ class Movement:
 NOWHERE = Movement()
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Operator:
     """One operator: names, shape rule, value, vjp rules, and how it lowers."""
 

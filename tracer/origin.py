@@ -11,12 +11,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any, NoReturn
 
 from .errors import PullbackError
+from .records import record
 
 # The folders of this distribution: frames in them are not the user's. In a checkout they are the top-level
 # folders, installed they are sub-packages; examples are user code.
@@ -29,7 +30,7 @@ _STANDARD_LIBRARY = os.path.join(sysconfig.get_path("stdlib"), "")
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Origin:
     """A place in the user's source; `rule` names the operator whose vjp rule made a backward value."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
 from .dims import equated, equated_shapes
 from .errors import DimensionError, DTypeError, ShapeError
+from .records import record
 
 FLOATS = tuple(np.dtype(name) for name in ("float16", "float32", "float64"))
 COMPLEX = tuple(np.dtype(name) for name in ("complex64", "complex128"))
@@ -36,7 +36,7 @@ def complex_dtype(dtype: np.dtype) -> np.dtype:
     return dtype if dtype.kind == "c" else _WHOLES.get(dtype, np.dtype("complex128"))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Spec:
     """Shape and dtype of an array; prints as `float32[3, 4]`."""
 

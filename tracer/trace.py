@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 from typing import Any, Protocol
 
@@ -28,6 +28,7 @@ from .ops import elementwise as e
 from .ops.creation import full, iota
 from .ops.movement import of_pairs, pairs_of, reshape, slice_
 from .origin import UNKNOWN, Origin, current_origin, located_at
+from .records import record
 from .spec import INT64, Spec, real_dtype, require_supported, spec_of
 from .views import region_of_view
 
@@ -86,7 +87,7 @@ class Draw:
         return tables
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class Standpoint:
     """Where Python stood when it asked, and what its next instructions can read."""
 
@@ -109,7 +110,7 @@ class Standpoint:
     """Of each of the traced values its class, and what it is on the tape."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class Guard:
     """What Python asked of a traced value, and the answer for which the graph holds."""
 
@@ -562,7 +563,7 @@ def created(array: np.ndarray) -> Node | None:
     return None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class _Captured:
     """An array, kept alive and with it its id, what it held when it was captured, and the node of that."""
 
@@ -574,7 +575,7 @@ class _Captured:
         return np.array_equal(self.array, self.content, equal_nan=self.array.dtype.kind == "f")
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Table:
     """An array of which parts were captured: how many, and how many of them as parts of its last copy."""
 

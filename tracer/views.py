@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from .records import record
 
-@dataclass(frozen=True)
+
+@record(frozen=True)
 class Region:
     """A slice of an array; the view has its elements, perhaps without dimensions of size 1."""
 

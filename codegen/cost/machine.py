@@ -16,12 +16,13 @@ import contextlib
 import os
 from collections.abc import Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from pullback.tracer.ops.elementwise import TRANSCENDENTAL
 
+from ...tracer.records import record
 from . import system
 
 EXPENSIVE = TRANSCENDENTAL
@@ -32,7 +33,7 @@ NUMBER = 8
 """Bytes of a number in double precision, in which rates and vectors are counted."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Gemm:
     """What a call of BLAS takes, in double precision and one thread: SciPy's OpenBLAS, in nanoseconds."""
 
@@ -50,7 +51,7 @@ class Gemm:
     """Bytes of numbers multiplied in a nanosecond, packing and all, where a product is worth threads."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Loops:
     """Nanoseconds that a multiplication of a product of matrices takes in loops, in double precision."""
 
@@ -62,7 +63,7 @@ class Loops:
     """In loops that do not vectorise, of numbers of any size."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Machine:
     """A processor, its memory and its threads; by default the reference machine, two cores of an AMD Zen 5.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from pullback.tracer.graph import Node, toposort
 from pullback.tracer.loop import LoopNode
@@ -19,6 +18,7 @@ from pullback.tracer.ops.indexing import gather
 from pullback.tracer.ops.movement import slice_
 from pullback.tracer.ops.windows import slice_at
 
+from ...tracer.records import record
 from ..cost.machine import EXPENSIVE, this_machine
 from ..rewriting.extremes import compared_with_extreme
 
@@ -26,7 +26,7 @@ FOREVER = 1 << 60
 """A capacity of the network that no cut goes through."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Partition:
     """What backward is given, and why."""
 

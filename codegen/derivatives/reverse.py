@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 from pullback.tracer.graph import Graph, Node, constant, make_input, substitute, toposort
@@ -25,6 +24,7 @@ from pullback.tracer.ops.indexing import scatter_add
 from pullback.tracer.ops.windows import PLACE
 from pullback.tracer.spec import BOOL
 
+from ...tracer.records import record
 from ..nests.extents import find_sizes
 from ..passes import run_passes
 from ..rewriting.simplify import expand_what_has_no_own_rule, simplify
@@ -57,7 +57,7 @@ def _active_inputs(loop: LoopNode, active: set[Node]) -> tuple[set[int], set[Nod
         positions |= carried
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Step:
     """One step of a body and its derivative, in one graph."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Union
 
 import numpy as np
@@ -12,11 +12,13 @@ import numpy as np
 from pullback.tracer.origin import UNKNOWN, Origin
 from pullback.tracer.spec import BOOL, INT64
 
+from ...tracer.records import record
+
 FLOAT64 = np.dtype("float64")
 Role = Literal["input", "output", "saved", "scratch"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Buffer:
     """An array that functions are given: the caller's, an output, what backward reads, or scratch."""
 
@@ -33,7 +35,7 @@ class Buffer:
         return math.prod(self.dims) * self.dtype.itemsize
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Variable:
     """The value of a local variable, or of an integer that a function is given."""
 
@@ -41,7 +43,7 @@ class Variable:
     dtype: np.dtype = INT64
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Const:
     """A number."""
 
@@ -49,7 +51,7 @@ class Const:
     dtype: np.dtype = INT64
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Extent:
     """How many elements a buffer has along a dimension."""
 
@@ -61,7 +63,7 @@ class Extent:
         return INT64
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Load:
     """An element of a buffer."""
 
@@ -73,7 +75,7 @@ class Load:
         return self.buffer.dtype
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Apply:
     """A scalar function of values: an operator such as "add" or "less", or a function such as "tanh"."""
 
@@ -84,7 +86,7 @@ class Apply:
     """Where in the user's program it comes from, and by which rule."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Select:
     """`inside` where the condition holds, else `outside`; the side not taken is not evaluated."""
 
@@ -98,7 +100,7 @@ class Select:
         return self.inside.dtype
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Cast:
     """A value in another dtype."""
 

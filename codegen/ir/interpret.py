@@ -13,7 +13,6 @@ import math
 import operator
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy as np
 from pullback.tracer.operator import OPERATORS
 from pullback.tracer.spec import INT64
 
+from ...tracer.records import record
 from ..blas import gemm
 from ..whole_calls import FUNCTIONS as WHOLE_FUNCTIONS
 from .expressions import Apply, Buffer, Cast, Const, Expr, Extent, Load, Select, Variable
@@ -102,7 +102,7 @@ def interpret(
     return tuple(memory[one].values for one in program.filled)
 
 
-@dataclass
+@record
 class _Budget:
     statements: float
 
@@ -136,7 +136,7 @@ def _own_memory(memory: Mapping[Buffer, _Memory], sharing: Sharing) -> dict[Buff
     return {**memory, **{one: _Memory.poisoned(memory[one].values.shape, one.dtype) for one in own}}
 
 
-@dataclass
+@record
 class _Memory:
     """A buffer's values, and beside each of its bytes who has written it last."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from pullback.tracer.errors import PullbackError
 from pullback.tracer.operator import Monoid
 
+from ...tracer.records import record
 from .expressions import Buffer
 from .statements import Function, buffers
 
@@ -19,7 +20,7 @@ class ProgramError(PullbackError, AssertionError):
     is_defect = True
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Sharing:
     """How threads share a function, in parts of the iterations of its parallel loops."""
 
@@ -38,7 +39,7 @@ class Sharing:
         return (*self.private, *(total for total, _ in self.totals))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Kernel:
     """A call of a function."""
 
@@ -53,7 +54,7 @@ class Kernel:
         return tuple(one for one in self.function.parameters if isinstance(one, Buffer))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Loan:
     """A buffer that lies in the memory of another one, so many bytes from its start."""
 
@@ -62,7 +63,7 @@ class Loan:
     offset: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Program:
     """Buffers that are read and filled, and the kernels in the order in which they run."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import field, fields, is_dataclass, replace
 from typing import Any, Literal, Union
 
 from pullback.tracer.operator import Monoid
 from pullback.tracer.origin import Origin
 
+from ...tracer.records import record
 from ..host import HostCall
 from .expressions import Buffer, Cast, Const, Expr, Extent, Load, Variable, parts
 from .formulas import apply_operator
@@ -20,7 +21,7 @@ Origins = tuple[Origin, ...]
 Kind = Literal["serial", "parallel", "block", "unrolled"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Let:
     """A variable that begins here."""
 
@@ -34,7 +35,7 @@ class Let:
         return self.variable.name
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Assign:
     """Another value of a variable; or its first one, on each side of a choice."""
 
@@ -43,7 +44,7 @@ class Assign:
     origins: Origins = field(default=(), compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Store:
     """An element of a buffer is written."""
 
@@ -52,7 +53,7 @@ class Store:
     origins: Origins = field(default=(), compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Accumulate:
     """A value is combined with what a variable or an element holds."""
 
@@ -69,7 +70,7 @@ class Accumulate:
         return narrowed(apply_operator(self.monoid.fold, (self.target, self.value), self.target.dtype))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class For:
     """A loop over whole numbers from `start` up to `stop`, without that."""
 
@@ -84,7 +85,7 @@ class For:
     """How many iterations there are at most in the call that was traced; 0 where that is not known."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class While:
     """A loop that goes on as long as its condition is true."""
 
@@ -92,7 +93,7 @@ class While:
     body: Body
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class If:
     """The body of the first case whose condition is true, else `otherwise`."""
 
@@ -100,7 +101,7 @@ class If:
     otherwise: Body = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Check:
     """An error unless the condition holds: a position from data lies beyond the end of an array."""
 
@@ -108,12 +109,12 @@ class Check:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Return:
     """The function ends."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class View:
     """The memory of a buffer in another shape, under a name of its own."""
 
@@ -128,7 +129,7 @@ class View:
         return self.buffer.name
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Span:
     """From `start` up to `stop`, without that; all of a dimension where there are no limits."""
 
@@ -141,7 +142,7 @@ PART = (Variable("start"), Variable("stop"))
 """The parameters of a function that threads share: which iterations of its parallel loops to run."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Section:
     """A part of a buffer that a library is given: `x[i].T`, `x[:, i]`, `x.reshape((n * m, p))`."""
 
@@ -155,7 +156,7 @@ class Section:
     """Of the matrix, before it is transposed: some columns if it is."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Library:
     """A call of a function that takes whole rows or matrices, the last of which is its result."""
 
@@ -166,7 +167,7 @@ class Library:
     origins: Origins = field(default=(), compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Host:
     """A call of a function that Python runs, with whole arrays, the last of which is its result."""
 
@@ -327,7 +328,7 @@ def host_calls(statements: Iterable[Stmt]) -> Iterator[Host]:
     return (one for one in walk(statements) if isinstance(one, Host))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Function:
     """One generated function: it reads its inputs, and fills outputs and scratch that it is given."""
 

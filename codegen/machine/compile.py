@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +18,7 @@ from llvmlite import binding as llvm
 
 from ...tracer.errors import CompilationError
 from ...tracer.recompilation import refuse_recompilation
+from ...tracer.records import record
 from ...tracer.uninterrupted import uninterrupted
 from .. import blas, lapack, sorting
 from . import arguments, exchange, host_entry, store
@@ -26,7 +26,7 @@ from .kernel_types import DEFAULT_OPTIONS, ArrayType, CompileOptions, ScalarType
 from .loading import SHARE, built_in, engine, entry_hash
 
 
-@dataclass
+@record
 class Statistics:
     """What this process has compiled so far."""
 

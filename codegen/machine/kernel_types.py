@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import numpy as np
 
+from ...tracer.records import record
 
-@dataclass(frozen=True)
+
+@record(frozen=True)
 class ArrayType:
     """An array argument of a kernel.
 
@@ -49,7 +51,7 @@ class ArrayType:
         )
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ScalarType:
     """A scalar argument of a kernel: int64, float64, float32 or bool; Python's numbers convert to it."""
 
@@ -63,7 +65,7 @@ COMBINED = frozenset({"add", "multiply", "maximum", "minimum", "logical_and", "l
 """Operators with which totals of parts can be combined: `sharing.py` has their instructions."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Sharing:
     """How threads share a kernel over `range(start, stop)`: which arrays, by position, each has for itself.
 
@@ -74,7 +76,7 @@ class Sharing:
     totals: tuple[tuple[int, str], ...] = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class CompileOptions:
     """How a kernel is compiled.
 

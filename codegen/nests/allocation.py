@@ -18,7 +18,6 @@ rows has memory of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from pullback.tracer.graph import Node
@@ -26,6 +25,7 @@ from pullback.tracer.loop import LoopNode
 from pullback.tracer.ops.control import loop_result
 from pullback.tracer.spec import Spec
 
+from ...tracer.records import record
 from ..cost.machine import this_machine
 from .blocking import rows_of_block
 from .expression import AnyIndex, Index
@@ -37,7 +37,7 @@ Lifetime = tuple[int, int]
 """The positions of the first write and of the last use, among the outermost loops or the stages."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Loan:
     """Where an array lies: in the memory of `owner`, `offset` bytes from its start."""
 
@@ -45,7 +45,7 @@ class Loan:
     offset: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Tenant:
     """Which bytes of an array are in use, from one stage to another."""
 

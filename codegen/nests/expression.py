@@ -8,7 +8,6 @@ its own, in which equal parts are one object.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Union
 
 import numpy as np
@@ -16,10 +15,11 @@ import numpy as np
 from pullback.tracer.graph import Node
 from pullback.tracer.ops import elementwise as e
 
+from ...tracer.records import record
 from .extents import ONE, Symbol
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Axis:
     """A dimension of an iteration space; scheduling binds it to a loop."""
 
@@ -32,7 +32,7 @@ class Axis:
 Factor = Union[Axis, Symbol, "Expression"]  # a value only where the place of a window is one
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Term:
     """`coefficient` times the product of `factors`."""
 
@@ -40,7 +40,7 @@ class Term:
     factors: tuple[Factor, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Index:
     """A sum of terms, e.g. `2 * i + n - 1`."""
 
@@ -75,7 +75,7 @@ class Index:
         return all(isinstance(one, Symbol) and one.find().is_shape for one in factors)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Quotient:
     """index // divisor, where the division is exact."""
 
@@ -91,7 +91,7 @@ class Quotient:
         return self.index.axes
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Load:
     """An element of a stored array: of an input, or of a node that is materialised."""
 
@@ -101,7 +101,7 @@ class Load:
     """Of an array that is written in place: which of its versions is read."""
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Compute:
     """An elementwise operator on elements."""
 
@@ -109,7 +109,7 @@ class Compute:
     operands: tuple[Expression, ...]
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Literal:
     """A constant."""
 
@@ -117,7 +117,7 @@ class Literal:
     dtype: np.dtype
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Position:
     """An index as a value (of iota)."""
 
@@ -125,7 +125,7 @@ class Position:
     dtype: np.dtype
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Bound:
     """low <= index < high, and (index - low) % step == 0."""
 
@@ -170,7 +170,7 @@ def range_of(index: Index, ranges: Ranges = ALL) -> tuple[int, int]:
     return smallest, largest
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Select:
     """`inside` where all bounds hold, else `outside`; the side not taken is not evaluated."""
 
@@ -180,7 +180,7 @@ class Select:
     outside: Expression
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Within:
     """Whether a position from data lies within a dimension of an array."""
 

@@ -9,7 +9,7 @@ structure and has no symbol.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pullback.tracer.dims import LARGEST_CUT, Dim, Formula, base_of, canonical
@@ -24,8 +24,10 @@ from pullback.tracer.ops.windows import slice_at
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import reshape_groups
 
+from ...tracer.records import record
 
-@dataclass(eq=False)
+
+@record(eq=False)
 class Symbol:
     """One extent; `value` is its size in the traced call. Unified symbols point to one of them."""
 
@@ -96,7 +98,7 @@ def fresh(extent: int) -> Symbol:
     return ONE if extent == 1 else Symbol(extent)
 
 
-@dataclass
+@record
 class Extents:
     """The symbols of every node's dimensions."""
 

@@ -8,9 +8,9 @@ questions, and what lies before and behind it, each with the questions that are 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 
+from ...tracer.records import record
 from .expression import ZERO, Axis, Bound, Compute, Index, Select, minus, number, of_symbol, parts, range_of
 from .tree import Loop, Root, roots_in
 
@@ -26,7 +26,7 @@ MOST_APART = 2
 Limits = tuple[Index | None, Index | None]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Stretch:
     """Iterations from `start` up to `stop`."""
 

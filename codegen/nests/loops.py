@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pullback.tracer.graph import Graph, Node, new_node
 from pullback.tracer.loop import LoopNode, is_loop, loops_of
@@ -19,6 +19,7 @@ from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.control import loop_result
 from pullback.tracer.ops.windows import PLACE
 
+from ...tracer.records import record
 from ..cost.machine import EXPENSIVE
 from ..host import runs_on_host
 from ..rewriting.calls import matrices_of
@@ -31,7 +32,7 @@ from .tree import Item, Loop, Reduction, Root
 from .versions import InPlace, find_chain
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class StepLoop:
     """A loop of the graph on its way into the tree."""
 

@@ -6,7 +6,6 @@ Most programs have one stage, one generated function; see `stages`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
 
 from pullback.tracer.dims import EXTENTS, Source
 from pullback.tracer.graph import Graph, Node, make_input
@@ -16,6 +15,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.windows import update_at
 from pullback.tracer.spec import INT64, Spec
 
+from ...tracer.records import record
 from .. import ir
 from ..cost.machine import this_machine
 from ..host import HostCall
@@ -32,7 +32,7 @@ PARTS_PER_THREAD = 4
 """Where parts cost nothing: a thread that is held up leaves some to the others."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Output:
     """How an output of the graph is had: from an array that is filled, an input, or a constant."""
 

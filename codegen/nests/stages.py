@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pullback.tracer.graph import Node
 
+from ...tracer.records import record
 from ..cost.machine import this_machine
 from .expression import AnyIndex, Axis, Index, arithmetic, of_axis
 from .extents import Symbol
@@ -30,7 +31,7 @@ FEWEST_ROWS = 16
 """Of a product, from which threads may share them: BLAS computes several rows at a time."""
 
 
-@dataclass
+@record
 class Stage:
     """What one generated function runs."""
 
@@ -88,7 +89,7 @@ def _is_long_loop(item: Item, tree: LoopTree) -> bool:
 # --- groups of items over one extent ------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class _Task:
     """An item, and what decides with which others it may be shared."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from pullback.tracer.graph import Graph, Node
@@ -16,6 +16,7 @@ from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.elementwise import TRANSCENDENTAL
 from pullback.tracer.origin import UNKNOWN, Origin
 
+from ...tracer.records import record
 from ..machine.kernel_types import COMBINED
 from ..rewriting.calls import Product, start_of
 from ..whole_calls import operations_of_call
@@ -23,7 +24,7 @@ from .expression import AnyIndex, Axis, Compared, Expression, Load, arithmetic
 from .extents import Extents, Symbol
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Root:
     """One piece of work: for every point of a space, an element that is made; by kind a class."""
 
@@ -135,7 +136,7 @@ class Accumulation(Root):
         return self.points * (self.effort + 1)
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Reduction(Accumulation):
     """Elements along some axes are combined in one place."""
 
@@ -189,7 +190,7 @@ class Update(Root):
         return False
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Overwrite(Root):
     """A part of an array is stored over what there is."""
 
@@ -249,7 +250,7 @@ class Call(Root):
         return operations_of_call(self.node)
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Host(Call):
     """Python evaluates an operator that has no form in code, of whole arrays."""
 
@@ -266,7 +267,7 @@ class Host(Call):
         return float(self.called.spec.size * TRANSCENDENTAL)
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class MatrixProduct(Call):
     """BLAS is called with two matrices, and what it adds their product to, if that is read."""
 
@@ -288,7 +289,7 @@ class MatrixProduct(Call):
         return 2 * math.prod(self.product.indices.extents.values())
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Loop:
     """A loop over one extent; its body is a list of loops and roots, in order."""
 
@@ -311,7 +312,7 @@ class Loop:
 Item = Loop | Root
 
 
-@dataclass
+@record
 class LoopTree:
     """A graph as loops: everything that the emitter needs to know."""
 

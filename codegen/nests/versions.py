@@ -9,7 +9,7 @@ first; where that does not help, the carry is no such chain, and each step makes
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pullback.tracer.graph import Graph, Node, users_of
 from pullback.tracer.loop import LoopNode, is_loop
@@ -17,13 +17,14 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop_result
 from pullback.tracer.ops.windows import update_at
 
+from ...tracer.records import record
 from .expression import AnyIndex, Index, Load, minus
 from .tree import Root
 
 WRITES = (update_at, m.slice_update)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Link:
     """One change of the array within a step."""
 
@@ -34,7 +35,7 @@ class Link:
     inside: Chain | None = None
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Chain:
     """The versions of a carry in one step of a loop, from the body's input on."""
 
@@ -75,7 +76,7 @@ def _link(version: Node) -> Link | None:
     return None if inside is None else Link(version, loop.node.operands[index], inside)
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class InPlace:
     """The arrays of one graph that loops write in place."""
 
@@ -108,7 +109,7 @@ class InPlace:
 # --- the order of reads and writes --------------------------------------------------------------------------
 
 
-@dataclass
+@record
 class Late:
     """What is read too late: values to store before, and arrays for which that does not help."""
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pullback.tracer.graph import Graph, Node, rebuild_from, users_of, with_operands
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.ops.contraction import contract, split_subscripts
 from pullback.tracer.origin import located_at
 
+from ...tracer.records import record
 from ..cost.machine import this_machine
 from ..passes import run_passes
 from .contractions import Indices
@@ -48,7 +49,7 @@ def associate(graph: Graph) -> Graph:
 # --- products of several arrays ---------------------------------------------------------------------------
 
 
-@dataclass
+@record
 class Network:
     """A product of arrays, summed over the indices that its result lacks."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 from pullback.tracer.graph import Graph, Node, constant, make_node, rebuild, rebuild_from, with_operands
@@ -18,13 +17,14 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.contraction import contract, gemm, split_subscripts
 from pullback.tracer.origin import UNKNOWN, Origin, located_at
 
+from ...tracer.records import record
 from .contractions import Indices
 
 CHEAP = 12
 """Multiplications per element up to which a value is computed anew for each call that takes it."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Product:
     """One scaled contraction of a sum."""
 

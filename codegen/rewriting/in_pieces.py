@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -24,6 +23,7 @@ from pullback.tracer.ops import reduction as r
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import BOOL, reshape_groups
 
+from ...tracer.records import record
 from .slices import bounds_of, region_of
 
 MOST_PIECES = 32
@@ -33,7 +33,7 @@ Dims = frozenset[int]
 NONE: Dims = frozenset()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Pieces:
     """A value in pieces along `dims`: an array of nodes, with one place in all other dimensions."""
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 
 from pullback.tracer.dims import known, share
@@ -25,6 +24,7 @@ from pullback.tracer.ops.movement import between, reshape
 from pullback.tracer.ops.reduction import amax, sum_
 from pullback.tracer.origin import located_at
 
+from ...tracer.records import record
 from ..cost.machine import this_machine
 from .extremes import before_movement
 
@@ -97,7 +97,7 @@ def _behind_mean(shift: Node) -> Node:
 # --- blocks -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Blocks:
     """A part of what is reduced: a block over `dims`, and the totals of all blocks over `outer`."""
 

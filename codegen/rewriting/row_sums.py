@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pullback.tracer.dims import Computed, Formula, Source, canonical, formula_of
@@ -29,15 +28,17 @@ from pullback.tracer.ops import elementwise as e
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import reshape_groups
 
+from ...tracer.records import record
 
-@dataclass(frozen=True)
+
+@record(frozen=True)
 class Shared:
     """A value that does not depend on rows."""
 
     of_parameters: bool
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Rows:
     """A value with a dimension of rows."""
 
@@ -45,7 +46,7 @@ class Rows:
     of_parameters: bool
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Numbers:
     """What the rows of a part are counted by."""
 
@@ -53,7 +54,7 @@ class Numbers:
     of_parameters: bool = False
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Power:
     """The number of rows, or one by it."""
 
@@ -66,7 +67,7 @@ Denominator = Node | str | None
 """What a sum is divided by: nothing, `COUNT`, or another sum."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Total:
     """Sums over rows by what each is divided by, and what is added once."""
 
@@ -75,7 +76,7 @@ class Total:
     of_parameters: bool = False
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Refused:
     """A constant that says how many rows there are in a way that parts cannot make good."""
 
@@ -86,7 +87,7 @@ class Refused:
 Kind = Shared | Rows | Numbers | Power | Total | Refused
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class RowSum:
     """A result as sums over rows: `graph` gives the sums, then the denominators, then what is added once."""
 

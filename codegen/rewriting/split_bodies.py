@@ -7,7 +7,7 @@ it stands: the gradient of a complex value is the pair of those of its parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -16,6 +16,7 @@ from pullback.tracer.loop import LoopNode
 from pullback.tracer.ops.control import Body, Rule, loop, ruled
 from pullback.tracer.spec import real_dtype
 
+from ...tracer.records import record
 from .pairs import Pair, Value, flat, parts_of, whole
 
 Places = tuple[tuple[int, ...], ...]
@@ -25,7 +26,7 @@ SplitNodes = Callable[[Iterable[Node], dict[Node, Any]], None]
 """Adds to what nodes have become, given what their inputs have."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class LoopOfParts:
     """What a loop has become, and what its results are."""
 

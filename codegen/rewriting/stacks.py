@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 from pullback.tracer.graph import Graph, Node, rebuild_from, with_operands
@@ -19,6 +18,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.contraction import contract, split_subscripts
 from pullback.tracer.origin import located_at
 
+from ...tracer.records import record
 from .contractions import Indices
 from .sums import inner_sums, terms_of
 
@@ -26,7 +26,7 @@ FEWEST = 3
 """Products in a sum from which they are put together."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Stack:
     """Arrays of one shape along a new dimension `dim` of `node`."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 from pullback.tracer.graph import Graph, Node, constant, rebuild, rebuild_from, with_operands
@@ -18,12 +17,13 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.origin import located_at
 
+from ...tracer.records import record
 from .slices import is_in_zeros, region_inside
 
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Part:
     """A value that fills the region between the spans' starts and stops of an array of zeros otherwise."""
 

@@ -7,7 +7,6 @@ between equal short runs of tokens; a stretch is where tokens equal those one pe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +17,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import Body, loop
 
+from ...tracer.records import record
 from ..rewriting.slices import part_of
 
 RUN = 8
@@ -32,7 +32,7 @@ class CannotRoll(Exception):
     """Why a stretch that repeats is no loop."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Stretch:
     """`steps` times `period` operations, from `start` on."""
 

@@ -9,7 +9,7 @@ no masks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -24,6 +24,7 @@ from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.contraction import split_subscripts
 from pullback.tracer.origin import located_at
 
+from ...tracer.records import record
 from ..rewriting.slices import part_of
 from .periods import CannotRoll, whole_of
 
@@ -31,7 +32,7 @@ Sizes = Mapping[int, Node | None]
 """How far the ragged dimensions of a value go in a step. None: as far as a loop inside says, which masks."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Extent:
     """An extent that advances by a constant from step to step."""
 
@@ -92,7 +93,7 @@ def padded_shape(node: Node, ragged: Mapping[int, Extent]) -> tuple[int, ...]:
     return tuple(ragged[dim].largest if dim in ragged else extent for dim, extent in enumerate(node.shape))
 
 
-@dataclass
+@record
 class Value:
     """A value of the body, and how far it goes."""
 
@@ -101,7 +102,7 @@ class Value:
     window: Window | None = None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Window:
     """Where a slice was read: to read it backwards."""
 
@@ -111,7 +112,7 @@ class Window:
     steps: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Step:
     """What one operation of a step is made from."""
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import has_loops
 from pullback.tracer.verify import checked
 
+from ...tracer.records import record
 from ..passes import run_passes
 from .bodies import share_loops, tidy_loops
 from .end_steps import with_first_steps, with_last_step
@@ -39,7 +40,7 @@ MOST_ROUNDS = 20
 """Of the search for stretches, each in the graph that the last one has made: loops in loops take as many."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Rolled:
     """A graph with its loops rolled, and what there is to say about it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pullback.tracer.dims import Dim, formula_of, lost
@@ -16,6 +16,7 @@ from pullback.tracer.ops.windows import PLACE
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec
 
+from ...tracer.records import record
 from ..rewriting.slices import part_of
 from .periods import CannotRoll, window_for
 from .ragged import Value, padded_shape, ragged_value, starts_in_step
@@ -32,7 +33,7 @@ class CannotRollLoop(Exception):
         self.loop = loop
 
 
-@dataclass
+@record
 class RolledGraph:
     """The graph with some stretches replaced, everything else in the order that it had."""
 

@@ -8,7 +8,7 @@ these in all steps; first and last steps that differ are left out.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +19,7 @@ from pullback.tracer.merge import identity_of
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop_result
 
+from ...tracer.records import record
 from ..rewriting.slices import part_of
 from .periods import CannotRoll, Stretch, is_part, weight
 from .ragged import Extent, extents_of, only_ones_differ, supports
@@ -44,14 +45,14 @@ MOST_PHASES = 8
 """Places in a period at which a step may begin that are tried."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Local:
     """The value of another operation of the same step."""
 
     offset: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Carried:
     """The value of an operation `lag` steps ago; `inits` are the values for the first steps."""
 
@@ -60,14 +61,14 @@ class Carried:
     inits: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Fixed:
     """A value from outside that all steps share, or a constant."""
 
     node: Node
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Row:
     """A row of something from outside: one for each step."""
 
@@ -77,7 +78,7 @@ class Row:
 Operand = Local | Carried | Fixed | Row
 
 
-@dataclass
+@record
 class StepsOfLoop:
     """A stretch that can be rolled."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from pullback.tracer.origin import UNKNOWN, Origin
 from pullback.tracer.spec import BOOL, Spec
 from pullback.tracer.verify import checked
 
+from ...tracer.records import record
 from .roll import roll
 
 TRUTH = Spec((), BOOL)
@@ -31,7 +32,7 @@ MOST_WAYS = 16
 """Through one piece of code: each is code of its own."""
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Way:
     """What is left of a run after some answers: a question, and what follows each answer, or the end."""
 

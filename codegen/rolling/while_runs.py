@@ -10,17 +10,18 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
 from pullback.tracer.graph import Node
 from pullback.tracer.trace import Guard
 
+from ...tracer.records import record
 from .ways import TRUTH
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class RolledTurns:
     """Outputs and guards of a trace, its `while` loops rolled, and what there is to say about them."""
 
@@ -46,7 +47,7 @@ class RolledTurns:
         return [node for _, node in standpoint.variables]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Run:
     """A run of a `while` loop, by the numbers of the questions at which its turns begin."""
 
@@ -62,7 +63,7 @@ class Run:
         return self.heads[-1]
 
 
-@dataclass
+@record
 class Refused:
     """What stays as it was traced."""
 

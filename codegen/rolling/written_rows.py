@@ -9,8 +9,6 @@ then reads rows of a cotangent, where it would carry one and set to zero what wa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pullback.tracer.dims import SizedRange
 from pullback.tracer.graph import Graph, Node, constant, users_of
 from pullback.tracer.loop import LoopNode, replace_results
@@ -19,6 +17,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.creation import iota
 
+from ...tracer.records import record
 from ..rewriting.slices import bounds_of, places_of
 from .bodies import in_bodies
 
@@ -33,7 +32,7 @@ def stack_what_is_written(graph: Graph) -> Graph:
     return replace_results(in_bodies(graph, stack_what_is_written), stacked)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Place:
     """Where along a dimension the parts begin: in the first step at `start`, `advance` later in each step."""
 
@@ -41,7 +40,7 @@ class _Place:
     advance: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Writes:
     """The parts that a carry is made of."""
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from mpmath import mp  # type: ignore[import-untyped]
 
+from ...tracer.records import record
 from .primitives import FLOAT32, FLOAT64, Format
 
 FORMATS = {"float32": FLOAT32, "float64": FLOAT64}
@@ -26,7 +26,7 @@ Real = Any  # a number of mpmath
 Range = tuple[float, float]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Case:
     """The exact function, the greatest error that is accepted, in ulp, and where to look.
 

@@ -8,8 +8,7 @@ twice, which gives overflow and subnormal results their right rounding without a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...tracer.records import record
 from . import coefficients
 from .primitives import (
     Bits,
@@ -33,7 +32,7 @@ _LOG_2 = by_format(
 _LOG2_E = float(1 / coefficients.LOG_2)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Limits:
     """Beyond these arguments the result of a function does not change."""
 

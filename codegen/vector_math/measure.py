@@ -7,13 +7,13 @@ import inspect
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import special
 
+from ...tracer.records import record
 from ..machine import store
 from ..machine.compile import compile_function
 from ..machine.kernel_types import ArrayType
@@ -52,7 +52,7 @@ def results(name: str, operands: Sequence[np.ndarray]) -> np.ndarray:
 # --- Errors -----------------------------------------------------------------------------------------------
 
 
-@dataclass
+@record
 class Measurement:
     """The greatest error, in ulp, of all points, and where it is."""
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from pullback.tracer.ops.elementwise import power_value
+
+from ...tracer.records import record
 
 Number = Any  # a NumPy float, an array of floats, or a Symbol
 Bits = Any  # the same with unsigned integers
@@ -105,7 +106,7 @@ def elementary(function: Callable[..., Number]) -> Callable[..., Number]:
     return call
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Format:
     """A binary floating-point format (IEEE 754-2019, section 3.4)."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,7 @@ from pullback.tracer.dims import (
 from pullback.tracer.graph import Node
 from pullback.tracer.spec import INT64
 
+from ...tracer.records import record
 from .. import ir
 from ..host import HostCall
 from ..ir.names import NamePool
@@ -51,7 +52,7 @@ OF_WHOLE_NUMBERS = {"floor_divide": "quotient", "maximum": "max", "minimum": "mi
 ELEMENTARY = frozenset(("power", *OF_FLOATS))
 
 
-@dataclass
+@record
 class Arrays:
     """A function's arrays and integers, and which extents can be read from which array."""
 
@@ -70,7 +71,7 @@ class Arrays:
     """What functions that Python runs are called."""
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Scope:
     """The body of a loop while it is written: its statements, and the expressions that have names there."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import GradientError
+from ...tracer.records import record
 from ...tracer.spec import CONTINUOUS, Spec
 from ..tape.apply import standing_for
 from ..values.flatten import flatten, leaf_paths, path_text
@@ -24,7 +24,7 @@ def are_plain(arguments: Sequence[Any]) -> bool:
     return _PLAIN.issuperset(map(type, arguments))
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class RuledCall:
     """One call of a function with a rule.
 

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from operator import is_
 from typing import Any
 
@@ -20,6 +19,7 @@ from ...tracer.errors import OutputError
 from ...tracer.graph import Graph, constant, make_input
 from ...tracer.ops.control import Body, Rule
 from ...tracer.origin import current_origin
+from ...tracer.records import record
 from ...tracer.spec import Spec, spec_of
 from ...tracer.trace import current_trace
 from ..functions.structures import spec_of_tensor, structured
@@ -455,7 +455,7 @@ def _array(call: RuledCall, leaf: Any) -> Any:
     return leaf.payload
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Place:
     """Where among the values that a rule is given a residual is."""
 

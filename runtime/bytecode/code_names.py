@@ -6,8 +6,9 @@ import builtins
 import dis
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import CodeType
+
+from ...tracer.records import record
 
 MOST_CODES = 1 << 16
 """Code objects that something is remembered of: a call may reach thousands, over and over."""
@@ -20,7 +21,7 @@ IDENTITY = frozenset(("id", "is_", "is_not"))
 """Names of functions that tell whether two values are one object."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class CodeNames:
     """Of a code object and those nested in it."""
 

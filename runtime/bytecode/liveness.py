@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dis
-from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType
 from typing import Any
 
+from ...tracer.records import record
 from .code_names import MOST_CODES
 from .write_instructions import instructions_of
 
@@ -17,7 +17,7 @@ READS_ALL = frozenset(("locals", "vars", "dir", "eval", "exec", "_getframe", "cu
 """Functions that see all variables of the one that calls them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Flow:
     """Of one instruction: what it reads before it writes, what it writes, and what may follow."""
 
@@ -121,7 +121,7 @@ def _live_after(flow: Flow, live: dict[int, frozenset[str]]) -> frozenset[str]:
 # --- questions ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Branch:
     """A question for a truth value: where the interpreter goes on, and whether it comes back as it was."""
 

@@ -9,10 +9,10 @@ import dis
 import inspect
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 
+from ...tracer.records import record
 from .code_names import MOST_CODES
 
 WRITING_FUNCTIONS = frozenset(("at", "copyto", "fill", "fill_diagonal", "place", "put", "putmask"))
@@ -20,7 +20,7 @@ WRITING_FUNCTIONS = frozenset(("at", "copyto", "fill", "fill_diagonal", "place",
 ITEM_STORES = ("STORE_SUBSCR", "STORE_SLICE")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Writes:
     """Whether some array is written to, and which parameters of the function may be."""
 

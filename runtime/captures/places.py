@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from ...tracer.records import record
 from ..values.tensor import Tensor
 from .reader import Read, Reader
 
@@ -15,7 +16,7 @@ ABSENT: Any = object()
 """The value of an attribute that the function makes."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Changed:
     """What a function changes of what it reaches."""
 
@@ -31,7 +32,7 @@ class Changed:
 NOTHING = Changed()
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class Source:
     """An array or Tensor that the function reaches, with the path to it as the user would write it."""
 
@@ -41,21 +42,21 @@ class Source:
     """Whether it is given to programs as pairs of real numbers."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class StandIn:
     """NumPy, or a function of it, with what takes its place in a trace."""
 
     value: Any
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class Drawing(StandIn):
     """A stream of random numbers, or a method of one, with what takes its place in a trace alone."""
 
     real: Any
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Holder:
     """An object on the way to others. `kind` says what, and how a child is put in its place."""
 
@@ -76,7 +77,7 @@ class Holder:
         return any(not isinstance(child, Holder) or child.is_copied(seen) for _, child in self.children)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class Number:
     """A plain value that the function changes: where it is, and what it is now."""
 
@@ -89,7 +90,7 @@ class Number:
     """How Python writes the way from there: `.calls`, `['calls']`."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class Key:
     """Where a child is the key of a dict, or an element of a set."""
 
@@ -99,7 +100,7 @@ class Key:
 Place = Holder | Source | StandIn | Number
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Reading:
     """The result of an exploration: the places, the arrays, and a function that reads them again.
 

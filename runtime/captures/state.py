@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ...tracer.dims import plain, python_type
 from ...tracer.errors import EagerOnlyError
 from ...tracer.origin import at_caller
+from ...tracer.records import record
 from ...tracer.trace import innermost, is_tracing
 
 MOST_STEPS = 100
@@ -26,7 +27,7 @@ _COMPARISONS = {
 }  # fmt: skip
 
 
-@dataclass
+@record
 class _Origin:
     """The number that counted ones began as."""
 

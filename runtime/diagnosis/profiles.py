@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ...tracer.errors import ArgumentError
+from ...tracer.records import record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +20,7 @@ LONGEST_TEXT = 44
 """Characters of a line, or of what a nest does, that a table shows."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Work:
     """What one call spends on something."""
 
@@ -40,7 +41,7 @@ class Work:
         return 1e-9 * self.nbytes / self.seconds if self.seconds else 0.0
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Nest(Work):
     """A loop nest, or a call of a library: timed, or where threads share it, its part of what was."""
 
@@ -54,7 +55,7 @@ class Nest(Work):
     """Of each line in it the part of its time."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Line(Work):
     """A line of the user's: its parts of the nests that it is in, as the machine model divides these."""
 
@@ -65,7 +66,7 @@ class Line(Work):
     """Of its time that which its gradient takes."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Program:
     """A generated program."""
 
@@ -81,7 +82,7 @@ class Program:
         return self.seconds - self.seconds_of_nests
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Roofs:
     """What the cores that calls use can do together, in 1e9 a second."""
 
@@ -92,7 +93,7 @@ class Roofs:
     """... and from memory."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Profile:
     """Where a call of a function spends its time; `str()` is a table, `plot()` a picture.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ...tracer.loop import LoopNode, is_loop
 from ...tracer.ops.control import ALL, ruled, run_body
 from ...tracer.ops.foreign import draw, foreign
 from ...tracer.quiet import Quiet
+from ...tracer.records import record
 
 Site = tuple[tuple[Node, ...], tuple[int, ...]]
 """A node, behind the loops and calls that it is inside of, and which step of each loop it is."""
@@ -28,7 +28,7 @@ REPAIRED = 0.7390851332151607
 _quiet = Quiet()
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Fault:
     """Elements of a value that are the first not to be finite."""
 

@@ -6,7 +6,6 @@ Nothing here runs the function's kernels; what is not traced yet is traced.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from ...tracer.errors import EagerOnlyError, GradientError
 from ...tracer.graph import Graph, Node
 from ...tracer.origin import Origin
+from ...tracer.records import record
 from ..tracing.signature import conform, spec_of_leaf
 from ..tracing.tracing import Traced
 from ..values.flatten import flatten, is_container, unflatten
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ...codegen.pipeline import Pair, Program
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Known:
     """What a call runs: the trace, its programs in their order, and the paths it is one of."""
 
@@ -51,7 +51,7 @@ class Known:
         return cls(path.traced, tuple(paths.programs(path)), paths)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Backward:
     """A backward function: what it is handed, and what was decided for it."""
 
@@ -65,7 +65,7 @@ class Backward:
         return "\n".join((*self.handed_over, explain(self.account)))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Explanation:
     """How a compiled function runs for some arguments; printed, it is what `explain()` says."""
 

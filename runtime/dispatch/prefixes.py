@@ -12,7 +12,7 @@ share machine code already, as loops of another number of steps (`siblings.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from ...tracer.merge import SharedNodes
 from ...tracer.ops.control import loop_result
 from ...tracer.ops.elementwise import identity, trunc
 from ...tracer.origin import located_at
+from ...tracer.records import record
 from ...tracer.trace import Guard, answers_of
 from ..tracing.guards import Deviated, Guards
 from ..tracing.tracing import Traced
@@ -33,7 +34,7 @@ from .table import STALE
 from .variant import Variant
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Prefix:
     """What several paths begin with, as a program of its own.
 
@@ -102,7 +103,7 @@ class Prefix:
         return next(after for after in self.branches.values() if path in after.paths)
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class _Merged:
     """A path whose graph shares its nodes with those of the others."""
 

@@ -8,7 +8,7 @@ what it drew from a stream of random numbers is put back.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from ...tracer.errors import AnomalyError
 from ...tracer.ops.control import Body
+from ...tracer.records import record
 from ...tracer.trace import ENDLESS_TURNS, Guard, Stream, answers_of
 from ..tracing.guards import Deviated, is_close
 from ..tracing.tracing import Traced
@@ -95,7 +96,7 @@ class UnknownPath(Exception):
         self.is_endless = is_endless
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Sibling:
     """A path, with the program for what is left of it."""
 
@@ -109,7 +110,7 @@ class Sibling:
         return self.variant.traced.guards.guards
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Fork:
     """What siblings with the same answers so far have in common."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from ...tracer.forks import before_forks, new_lock
 from ...tracer.graph import Graph
 from ...tracer.interpret import evaluate_graph
 from ...tracer.ops.movement import reshape
+from ...tracer.records import record
 from ...tracer.trace import innermost
 from ..autograd.autograd import pull_back
 from ..tape.apply import parts_of, wrap
@@ -43,7 +44,7 @@ NEVER_WRITTEN: tuple[Any, int] = ([0, None], 0)
 Kernel = Callable[[Sequence[ndarray]], tuple[ndarray, ...]]
 
 
-@dataclass
+@record
 class Counters:
     """What the calls of one function made the code generator do."""
 
@@ -59,7 +60,7 @@ class Counters:
         return self.compilations + self.disk_hits
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class TapePair:
     """As codegen's `Pair`, for a gradient taken on the tape: its backward recomputes, nothing is saved."""
 

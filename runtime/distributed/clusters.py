@@ -13,7 +13,6 @@ import pickle
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from ...codegen.options import Options
 from ...tracer.errors import ArgumentError, ShapeError, UnsupportedError
+from ...tracer.records import record
 from ..dispatch.compiled import CompiledFunction, function_name
 from ..values.flatten import flatten, unflatten
 from ..values.tensor import Tensor
@@ -256,7 +256,7 @@ class ClusterFunction:
         return sent[key]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Compiled:
     """What runs for a kind of arguments."""
 
@@ -421,7 +421,7 @@ def _finished(
 # --- data -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Data:
     """Dask's arrays with the same parts, and arrays that all parts share."""
 

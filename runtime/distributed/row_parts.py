@@ -6,7 +6,6 @@ What is here runs inside of a trace, once for each kind of part, and is compiled
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from ...codegen.rewriting.row_sums import Kind, Numbers, Rows, RowSum, Shared, s
 from ...tracer.errors import ArgumentError, OutputError, SeparationError
 from ...tracer.graph import Graph
 from ...tracer.interpret import evaluate_graph
+from ...tracer.records import record
 from ...tracer.trace import current_trace
 from ..dispatch.compiled import function_name
 from ..functions.structures import structured
@@ -26,7 +26,7 @@ from ..values.tensor import Tensor
 Function = Callable[..., Any]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Form:
     """Which sums a function is made of: the same for each part of the data."""
 
@@ -39,7 +39,7 @@ class Form:
         return cls(found.by_count, found.denominators, found.has_shared)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Parts:
     """What a part of the data adds: sums, what they are divided by, and what counts once."""
 

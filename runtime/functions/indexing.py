@@ -8,7 +8,7 @@ first of them stood, or in front if other dimensions lie between them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import movement as m
 from ...tracer.ops.reduction import cumsum, sum_
 from ...tracer.origin import warn_at_user
+from ...tracer.records import record
 from ...tracer.spec import BOOL, CONTINUOUS, INT64
 from ...tracer.trace import is_tracing
 from ..tape.apply import apply, unwrap, wrap
@@ -44,7 +45,7 @@ BYTES = (
 SLICES = ("SliceBackward0", "AliasBackward0")
 
 
-@dataclass
+@record
 class Basic:
     """What an index does without index arrays, dimension by dimension of the indexed tensor."""
 

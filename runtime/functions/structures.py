@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError, DTypeError, PullbackError, ShapeError
 from ...tracer.graph import Node, constant
 from ...tracer.ops.elementwise import convert
+from ...tracer.records import record
 from ...tracer.spec import Spec, require_supported
 from ...tracer.trace import is_tracing
 from ..tape.apply import apply, of_kind, standing_for
@@ -24,7 +24,7 @@ MOST_CONVERSIONS = 4
 """How often the dtype of a number may be found to be another, as one number waits for that of the next."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Structured:
     """The tensors of a nested structure, without those of its leaves that are None."""
 

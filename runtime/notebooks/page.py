@@ -13,10 +13,10 @@ import itertools
 import linecache
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...tracer.origin import UNKNOWN, Origin, file_name
+from ...tracer.records import record
 from .picture import picture
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ Place = tuple[str, int]
 _numbers = itertools.count(1)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Line:
     """A line of a page."""
 
@@ -42,7 +42,7 @@ class Line:
     """Of a generated line: the mark of each place, its line, and whether a derivative of that is computed."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Excerpt:
     """Lines of one of the user's files."""
 
@@ -51,7 +51,7 @@ class Excerpt:
     lines: tuple[Line, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Section:
     """A program."""
 

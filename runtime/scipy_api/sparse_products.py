@@ -11,12 +11,12 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import ShapeError, UnsupportedError
+from ...tracer.records import record
 from ...tracer.trace import is_tracing
 from ..autograd.custom_rules import custom_vjp
 from ..functions import PUBLIC, declared
@@ -32,7 +32,7 @@ ELEMENTS_READ = 2
 """How many elements of each row the table has, in average rows."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Elements:
     """The elements of a matrix: a table of rows, and what is left over.
 

@@ -7,12 +7,12 @@ the solution; there the derivatives are those of the minimum with these as equat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import ArgumentError
+from ...tracer.records import record
 from ..functions.common import fail
 from ..functions.comparison import where
 from ..functions.joining import cat
@@ -56,7 +56,7 @@ def _of_size(value: Any, unknowns: Unknowns) -> Tensor:
     return of_kind(given, Auxiliary).to(unknowns.dtype) + unknowns.start * 0.0
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Constraint:
     """A function of the unknowns whose values are zero, or not negative.
 

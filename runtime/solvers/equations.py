@@ -11,7 +11,6 @@ further inputs that is, and the call is a node with a rule (`ruled_calls.py`). E
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ...tracer.errors import GradientError
 from ...tracer.graph import constant
 from ...tracer.interpret import evaluate_graph
 from ...tracer.origin import current_origin
+from ...tracer.records import record
 from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import is_tracing
 from ..autograd.foreign_calls import call_python
@@ -43,7 +43,7 @@ from ..values.value_kinds import Auxiliary
 OfVector = Callable[[Tensor], Tensor]
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Equation:
     """An equation whose solution is looked for.
 

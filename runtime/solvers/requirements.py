@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ...tracer.errors import ConvergenceError, PullbackError
 from ...tracer.ops import elementwise
 from ...tracer.origin import place_of_caller
+from ...tracer.records import record
 from ...tracer.trace import is_tracing
 from ..autograd.foreign_calls import call_python
 from ..functions.choices import replaced_if
@@ -19,7 +19,7 @@ from ..tape.apply import apply, standing_for
 from ..values.tensor import Tensor
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Failure:
     """What is raised; the text may name what is known of the failure by position: "{0} steps".
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ...tracer.errors import EagerOnlyError
+from ...tracer.records import record
 from ..values.tensor import Tensor
 from .unknowns import Unknowns
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Trajectory:
     """What `solve_ivp` returns.
 

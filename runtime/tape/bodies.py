@@ -7,7 +7,6 @@ values that were there before; their places on the tape say where their gradient
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from ...tracer.errors import GraphError, UnsupportedError
 from ...tracer.graph import Graph, Node, constant, make_input, name_results, substitute
 from ...tracer.lost_numbers import traced_number
 from ...tracer.origin import Origin
+from ...tracer.records import record
 from ...tracer.spec import Spec, spec_of
 from ...tracer.trace import Trace, current_trace
 from ..values.modes import is_recording
@@ -34,7 +34,7 @@ class BodyInput(NamedTuple):
     kind: type[Tensor] = Auxiliary
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class TracedBody:
     """A graph whose inputs are those asked for, then `constants`: tensors from outside."""
 
@@ -51,7 +51,7 @@ class TracedBody:
         return rolled.graph
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class BodyRun:
     """A run of a body that has been traced.
 

@@ -7,7 +7,6 @@ what they depend on.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from ...tracer.graph import Node, make_node, next_serial, substitute
 from ...tracer.operator import Operator
 from ...tracer.ops.control import DERIVATIVES, gradient, jacobian, tangent
 from ...tracer.ops.elementwise import identity
+from ...tracer.records import record
 from ...tracer.trace import current_trace
 from ..values.modes import is_recording
 from ..values.nodes import Edge, GradNode, edge_of
@@ -77,7 +77,7 @@ def values_behind(tensors: Iterable[Tensor], first: int, own: Callable[[Any], bo
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Way:
     """What the tape has behind some of its values, all of it shown by the graph of a trace."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import ArgumentError, GradientError
+from ...tracer.records import record
 from ..autograd.rule_checks import is_floating, numbers
 from ..dispatch.compiled import function_name
 from ..transforms.transforms import vjp
@@ -183,7 +183,7 @@ def _names(function: Function, count: int) -> list[str]:
 # --- one order ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Entry:
     """An entry of a derivative that is not that of differences."""
 
@@ -192,7 +192,7 @@ class _Entry:
     differences: float
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Derivative:
     """The derivative of a function of leaves, whose results are contracted with a cotangent."""
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from ...codegen.account import Array
+from ...tracer.records import record
 from ..dispatch.inspection import Inspection
 
 MOST_NAMED = 5
 """Arrays that a message names."""
 
 
-@dataclass
+@record
 class Peak:
     """What a block has held."""
 

@@ -14,7 +14,7 @@ import sys
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from types import CodeType, FrameType
@@ -25,6 +25,7 @@ import numpy as np
 from ...tracer.graph import Node, constant, make_node
 from ...tracer.ops.elementwise import add, identity
 from ...tracer.origin import UNKNOWN, Origin
+from ...tracer.records import record
 from ...tracer.spec import Spec
 from ...tracer.trace import Guard, Standpoint, Trace
 from ..bytecode.liveness import is_in_loop, loop_over, loops_around
@@ -55,7 +56,7 @@ def kind_on_tape(value: Tensor) -> Kind:
     return Kind(type(value), value._requires_grad, value._grad_fn is None)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class LoopCounter:
     """What is another number in each turn: a variable, a part of what it holds, the `for` over a `range`."""
 
@@ -78,7 +79,7 @@ def is_number(value: Any) -> bool:
     return (kind is int and abs(value) < LARGEST) or kind in (float, np.float64)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Counted:
     """How a trace depends on numbers of turns: how many questions come again, and what the counters are."""
 

@@ -18,13 +18,14 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import GradientError
+from ...tracer.records import record
 from ...tracer.spec import SUPPORTED
 from ..bytecode.code_names import names_of
 from ..bytecode.write_instructions import (
@@ -188,7 +189,7 @@ def _parameters(function: Function) -> tuple[str, ...]:
 # --- what a function reaches by name --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class _Reached:
     """A function, and the modules, functions and parts of NumPy that its variables hold."""
 
@@ -349,7 +350,7 @@ def _content(cell: CellType) -> Any:
 # --- what is found out about a function ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class Explored:
     """What code a function can run, with certain arguments, and what becomes of it.
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, LeakedTraceError
+from ...tracer.records import record
 from ...tracer.spec import SUPPORTED, Spec
 from ..captures.objects import is_instance
 from ..values import dtypes
@@ -38,7 +39,7 @@ EXACT = (bool, int, str, bytes, type(None))
 """Types whose values are equal only if they are the same in every respect."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Leaf:
     """Where a leaf of the arguments is found, as the user would write it: `params['w']`."""
 
@@ -46,7 +47,7 @@ class Leaf:
     is_array: bool
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Call:
     """One call in canonical form: positional arguments, then keywords, containers taken apart into leaves."""
 

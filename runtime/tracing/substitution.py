@@ -14,7 +14,6 @@ import functools
 import inspect
 from collections import defaultdict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -22,6 +21,7 @@ from weakref import WeakKeyDictionary
 from ...tracer.dims import python_type
 from ...tracer.errors import LeakedTraceError, MutationError
 from ...tracer.graph import Node
+from ...tracer.records import record
 from ..bytecode.code_names import names_of
 from ..captures.classes import copy_class, with_code
 from ..captures.containers import Written
@@ -52,7 +52,7 @@ STATE = (bool, int, float, str, type(None), Counted)
 """What a compiled function may change where it is reached: each call reads it, and writes it anew."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class _Watched:
     """An object that the function may change, or the copy of one, with its content before the trace."""
 

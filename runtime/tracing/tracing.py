@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from ...tracer.graph import Graph, Node, make_input, make_named_input, name_resu
 from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import of_pairs, pairs_of
 from ...tracer.origin import Origin, at_caller
+from ...tracer.records import record
 from ...tracer.spec import SUPPORTED
 from ...tracer.trace import Draw, Guard, Stream, Trace, tracing
 from ...tracer.verify import checked
@@ -53,7 +54,7 @@ from .substitution import CachedFound, ChangesFound, Substitution
 from .ways import RowsOfBatch
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class TapeGradient:
     """A gradient taken on the tape, of a function with a backward of its own that its graph does not show.
 
@@ -68,7 +69,7 @@ class TapeGradient:
     """The function itself: from the graph's inputs to the leaves of the results, on the tape."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Written:
     """What a traced function writes into memory that is the caller's, or that it reaches."""
 
@@ -84,7 +85,7 @@ class Written:
     """Whether it gets other memory in place of other values."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class LeafGradient:
     """What a traced function does to the `.grad` of a tensor that is the caller's, or that it reaches."""
 
@@ -106,7 +107,7 @@ def gradient_state(tensor: Tensor) -> tuple[bool, bool, bool]:
     return tensor.grad_fn is None, tensor._hooks is not None, tensor._grad is not None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Overwritten:
     """A node of the tape whose backward is an error: it has saved what the function overwrites later, or a
     backward pass inside has freed what it had saved."""
@@ -118,7 +119,7 @@ class Overwritten:
     """The inputs whose gradients come from it, counted among those of which one is asked."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Traced:
     """A function as a graph, whose inputs are the array arguments, then `sources`, gradients that are there
     before (`gradients`), `constants`, `drawn`.
@@ -882,7 +883,7 @@ def _whole(value: Any, node: Node) -> Node:
     return of_pairs(node) if spec_of_leaf(value).dtype.kind == "c" else node
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class _Gradient:
     """The `.grad` of what stands for a tensor."""
 
@@ -900,7 +901,7 @@ class _Gradient:
         return self.tensor._grad is not None and self.tensor._grad is not self.before
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class _Overwritten:
     """As `Overwritten`, with the nodes of the inputs."""
 
@@ -914,7 +915,7 @@ class _Overwritten:
         return Overwritten(self.message, self.outputs, edges)
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class _Pulled:
     """Gradients found on the tape, by the input node that they belong to."""
 

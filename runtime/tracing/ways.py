@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops.control import Body
 from ...tracer.ops.reduction import all_
 from ...tracer.origin import current_origin, located_at
+from ...tracer.records import record
 from ...tracer.spec import INT64
 from ...tracer.trace import KNOWN_TURNS, ROWS, Guard, Trace, current_trace
 from ..tape.bodies import BodyInput, BodyRun, TracedBody, body_of, outer_nodes, run_body, trace_body
@@ -40,7 +41,7 @@ MOST_TREES = 4
 REMEDY = "Use pullback.where, cond or while_loop for what values decide"
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class _Row:
     """A row that the function has been traced for."""
 
@@ -50,7 +51,7 @@ class _Row:
     """The number of its first question."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class _Known:
     """The body for the rows that have been traced."""
 

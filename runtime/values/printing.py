@@ -8,17 +8,19 @@ one), one number format is chosen for all its elements, and the formatted cells 
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
+
+from ...tracer.records import record
 
 __all__ = ["format_scalar", "format_tensor", "printoptions", "set_printoptions"]
 
 ELLIPSIS_CELL = " ..."
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class PrintOptions:
     """How tensors are printed.
 
@@ -257,7 +259,7 @@ def _visible_part(array: np.ndarray, elided: tuple[bool, ...], edgeitems: int) -
     return array
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ElementFormat:
     """How one element is printed, and the width that elements are aligned to.
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -26,6 +25,7 @@ from ..dims import formulas_in, spelled
 from ..errors import GraphError, ShapeError
 from ..interpret import evaluate_graph
 from ..operator import Array, declare
+from ..records import record
 from ..spec import BOOL, INT64, Spec
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 NO_VALUE = Spec((), BOOL)
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Rule:
     """What pulls cotangents back through a graph in the place of its derivative.
 
@@ -67,7 +67,7 @@ def no_rule_message(function: str, position: int) -> str:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Body:
     """The graph that a node holds; two bodies are equal only if they are one, whatever they compute."""
 

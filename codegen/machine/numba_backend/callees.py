@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Protocol
 
@@ -17,6 +16,7 @@ from llvmlite import ir
 from pullback.tracer.lapack import Routine
 from pullback.tracer.spec import BOOL, INT64, complex_dtype
 
+from ....tracer.records import record
 from ... import blas, host, lapack, sorting
 from ...ir.expressions import OF_INTEGERS
 from ...vector_math import staged
@@ -45,7 +45,7 @@ class Writer(Protocol):
     def leave_if(self, condition: ir.Value, error: ir.Value) -> None: ...
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Call:
     """A function for operands of some kinds."""
 

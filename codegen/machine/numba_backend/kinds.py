@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, Union
 
 import numpy as np
@@ -15,6 +15,7 @@ from llvmlite import ir
 
 from pullback.tracer.spec import BOOL, INT64
 
+from ....tracer.records import record
 from ...ir.expressions import FLOAT64
 from ..entry import element_type
 
@@ -23,7 +24,7 @@ LARGEST = 2**63 - 1
 _INT64 = ir.IntType(64)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Array:
     """An array, with strides of its own unless it is in C order."""
 
@@ -46,14 +47,14 @@ class Array:
         return Array(self.dtype, self.ndim - taken, "C" if keeps_order else "A")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Tuple:
     """Several values."""
 
     items: tuple[Kind, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Other:
     """What is no value at run time: a function, a method of an array, None."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from pullback.tracer.errors import UnsupportedError
 from pullback.tracer.lapack import EXTENTS, ROUTINES, WORKSPACE, Routine
 
+from ....tracer.records import record
 from ... import ir, sorting
 from ...ir.reading import read_function
 from ...vector_math import FUNCTIONS
@@ -28,7 +29,7 @@ NO_MEMORY, MORE_ROWS = -1, -2
 FLAGS = "cc -std=c11 -O3 -fwrapv -ffp-contract=off -c; link with -lm"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Entry:
     """A program, and the name of the function that runs it.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ....tracer.records import record
 from ... import ir
 from ..comments import LINE_LENGTH
 from .c_names import Names, type_name
@@ -22,7 +22,7 @@ Used = dict[tuple[ir.Buffer, int], str]
 ErrorOf = Callable[[ir.Check | ir.Library], int]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Instance:
     """A function of whole rows or matrices, for arrays of some dtypes and numbers of dimensions."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from ....tracer.records import record
 from ...functions.stopping import stop_gradient
 from .elements import LOG_2, exp, expm1, log, log1p, where
 
@@ -19,7 +19,7 @@ def _positive(*shapes: Any) -> list[Any]:
     return [one > 0.0 for one in shapes]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Declaration:
     """A distribution of loc 0 and scale 1; values and the parameters of shape are Tensors.
 
