@@ -15,7 +15,7 @@ from ...tracer.graph import Graph, Node
 from ...tracer.origin import Origin
 from ...tracer.records import record
 from ..tracing.signature import conform, spec_of_leaf
-from ..tracing.tracing import Traced
+from ..tracing.traced import Traced
 from ..values.flatten import flatten, is_container, unflatten
 from ..values.modes import enable_grad
 from ..values.tensor import Tensor, make

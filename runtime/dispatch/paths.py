@@ -20,7 +20,7 @@ from ...tracer.trace import ConstantNeeded, Guard, Stream
 from ..tracing.counters import LoopCounters
 from ..tracing.guards import Deviated
 from ..tracing.signature import Call
-from ..tracing.tracing import Traced
+from ..tracing.traced import Traced
 from ..values.differentiated import is_differentiated
 from ..values.tensor import Tensor
 from .prefixes import Prefix

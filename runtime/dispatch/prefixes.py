@@ -25,7 +25,7 @@ from ...tracer.origin import located_at
 from ...tracer.records import record
 from ...tracer.trace import Guard, answers_of
 from ..tracing.guards import Deviated, Guards
-from ..tracing.tracing import Traced
+from ..tracing.traced import Traced
 from ..values.flatten import Results
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import kind_of_value

@@ -23,7 +23,8 @@ from ..captures.objects import is_instance, wrapped_by
 from ..captures.places import Reading, Source
 from ..tensors.sampling import default_generator
 from ..tracing.signature import Call
-from ..tracing.tracing import Traced, explored_leaves, roots_of
+from ..tracing.traced import Traced
+from ..tracing.tracing import explored_leaves, roots_of
 from .paths import Paths
 from .prefixes import Prefix
 from .siblings import Path, Sibling, Siblings

@@ -19,7 +19,7 @@ from ...tracer.ops.control import Body
 from ...tracer.records import record
 from ...tracer.trace import ENDLESS_TURNS, Guard, Stream, answers_of
 from ..tracing.guards import Deviated, is_close
-from ..tracing.tracing import Traced
+from ..tracing.traced import Traced
 from .table import STALE
 from .variant import Variant
 

@@ -19,7 +19,8 @@ from ..captures.randomness import UnnoticedDraw
 from ..tracing.counters import NONE, LoopCounters
 from ..tracing.retracing import trace_counting
 from ..tracing.signature import ALL, Call, Signature, described
-from ..tracing.tracing import Traced, trace_call
+from ..tracing.traced import Traced
+from ..tracing.tracing import trace_call
 from .prefixes import Prefixes
 from .table import Entry, Runs, Table
 from .variant import Counters, Variant

@@ -25,8 +25,9 @@ from ..autograd.autograd import pull_back
 from ..tape.apply import parts_of, wrap
 from ..tape.engine import accumulate
 from ..tape.inplace import keep_saved, may_overlap, require_assignable
+from ..tracing.leaf_gradients import LeafGradient, gradient_state
 from ..tracing.signature import Conformed, conform
-from ..tracing.tracing import LeafGradient, Overwritten, Traced, Written, gradient_state
+from ..tracing.traced import Overwritten, Traced, Written
 from ..values.memory_order import layout_of
 from ..values.modes import enable_grad
 from ..values.nodes import FREED, Edge, GradNode, edge_of, next_sequence, overwritten_message, tensor_at

@@ -18,7 +18,7 @@ from ...tracer.errors import OutputError, SeparationError
 from ...tracer.graph import Graph, Node
 from ...tracer.ops import creation
 from ..dispatch.compiled import CompiledFunction
-from ..tracing.tracing import Traced
+from ..tracing.traced import Traced
 from .row_parts import Form, kind_of_constant
 
 EXAMPLE_ROWS = (1021, 2040)

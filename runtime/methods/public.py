@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from ..functions.fourier import fftfreq, rfftfreq
 from ..functions.grids import tril_indices, triu_indices
-from ..functions.reading import Reader
 from ..functions.results import written
+from ..functions.tensor_arguments import TensorArguments, takes_tensors
 from ..tape.direct import unsupported
 from ..values.flatten import flatten, is_container, unflatten
 from ..values.tensor import Tensor, TorchTensor
@@ -30,7 +30,7 @@ def of_any_kind(function: F) -> F:
         return functools.wraps(function)(function.around(of_any_kind))  # type: ignore[return-value]
     short = getattr(function, "short", unsupported)
     takes_options = getattr(short, "takes_options", False)
-    read = Reader(function, function.__name__)
+    read = TensorArguments(function)
 
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
@@ -68,7 +68,7 @@ def making_tensors(function: F) -> F:
 def of_own_kind(method: F) -> F:
     """The method, with a result of the tensor's kind also where it is made of positions, counts or bins."""
     short = getattr(method, "short", unsupported)
-    read = Reader(method, method.__name__)
+    read = TensorArguments(method)
 
     @functools.wraps(method)
     def call(self: Tensor, *arguments: Any, **options: Any) -> Any:
@@ -113,7 +113,7 @@ def _is_of_tensors(function: FunctionType) -> bool:
     place = function.__module__ or ""
     if place.startswith(FUNCTIONS):
         return place.removeprefix(FUNCTIONS) not in OF_FUNCTIONS
-    return place.startswith(MAKERS_OF_TENSORS) and Reader(function, function.__name__).takes_tensors
+    return place.startswith(MAKERS_OF_TENSORS) and takes_tensors(function)
 
 
 OF_FUNCTIONS = frozenset(("binomial", "checkpointing", "choices", "control_flow"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,15 +23,15 @@ from ...tracer.errors import (
 from ...tracer.graph import Graph, Node, make_input, make_named_input, name_results
 from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import of_pairs, pairs_of
-from ...tracer.origin import Origin, at_caller
+from ...tracer.origin import Origin
 from ...tracer.records import record
 from ...tracer.spec import SUPPORTED
-from ...tracer.trace import Draw, Guard, Stream, Trace, tracing
+from ...tracer.trace import Guard, Trace, tracing
 from ...tracer.verify import checked
 from ..autograd import autograd
 from ..captures.closure import explore
 from ..captures.contents import PLAIN_TYPES
-from ..captures.identities import Pattern, held_by, pattern_of, require_alike, shared
+from ..captures.identities import pattern_of, require_alike, shared
 from ..captures.objects import is_opaque
 from ..captures.places import NOTHING, Changed, Reading, Source
 from ..captures.randomness import Streams, refuse_moved
@@ -41,186 +41,20 @@ from ..values.differentiated import differentiating, is_differentiated
 from ..values.flatten import Results, is_container, structured_parts, with_classes
 from ..values.memory_order import layout_of
 from ..values.modes import is_recording, no_grad
-from ..values.nodes import GradNode, have_own_backward, next_sequence, targets_behind
+from ..values.nodes import have_own_backward, next_sequence, targets_behind
 from ..values.plain_arrays import require_plain_array
 from ..values.refusals import explaining_errors
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import kind_of_value
 from .counters import NONE, Counted, Counting, LoopCounters, counted
 from .guards import Guards
+from .leaf_gradients import Gradients
+from .refused_gradients import recorded, refused_nodes, results_without
 from .signature import Call, conform, is_number, spec_of_leaf
 from .standpoints import Standpoints
 from .substitution import CachedFound, ChangesFound, Substitution
+from .traced import TapeGradient, Traced, Written
 from .ways import RowsOfBatch
-
-
-@record(frozen=True, eq=False)
-class TapeGradient:
-    """A gradient taken on the tape, of a function with a backward of its own that its graph does not show.
-
-    The graph's inputs are those of the function's graph and a cotangent for each of `cotangent_outputs`;
-    its outputs the gradients of the inputs that need one and are `connected`.
-    """
-
-    graph: Graph
-    cotangent_outputs: tuple[int, ...]
-    connected: tuple[bool, ...]
-    again: Callable[[Sequence[Tensor]], Sequence[Any]]
-    """The function itself: from the graph's inputs to the leaves of the results, on the tape."""
-
-
-@record(frozen=True)
-class Written:
-    """What a traced function writes into memory that is the caller's, or that it reaches."""
-
-    position: int
-    """Of the memory among the graph's inputs."""
-    versions: int
-    """How often it is written to ..."""
-    place: tuple[str, int] | None
-    """... and where last."""
-    is_recorded: bool
-    """Whether operations were recorded meanwhile."""
-    is_rebound: bool
-    """Whether it gets other memory in place of other values."""
-
-
-@record(frozen=True)
-class LeafGradient:
-    """What a traced function does to the `.grad` of a tensor that is the caller's, or that it reaches."""
-
-    position: int
-    """Of the tensor among the graph's inputs."""
-    before: tuple[bool, bool, bool]
-    """What the trace found, see `gradient_state`."""
-    is_taken: bool
-    """Whether what is there before is an input of the graph."""
-    output: int | None
-    """Which of the graph's outputs takes its place."""
-    is_gone: bool
-    """Whether there is none afterwards."""
-
-
-def gradient_state(tensor: Tensor) -> tuple[bool, bool, bool]:
-    """What decides what a backward pass inside a function does to a tensor: whether it is a leaf, whether it
-    has hooks, and whether there is a gradient to add to."""
-    return tensor.grad_fn is None, tensor._hooks is not None, tensor._grad is not None
-
-
-@record(frozen=True)
-class Overwritten:
-    """A node of the tape whose backward is an error: it has saved what the function overwrites later, or a
-    backward pass inside has freed what it had saved."""
-
-    message: str
-    outputs: frozenset[int]
-    """The results that are made of what the node gives."""
-    inputs: frozenset[int]
-    """The inputs whose gradients come from it, counted among those of which one is asked."""
-
-
-@record(frozen=True, eq=False)
-class Traced:
-    """A function as a graph, whose inputs are the array arguments, then `sources`, gradients that are there
-    before (`gradients`), `constants`, `drawn`.
-
-    Its outputs are the leaves of the results, then what the function has `written`, then new
-    gradients, then what `guards` are compared with, then the count of draws, if code draws.
-    """
-
-    name: str
-    graph: Graph
-    results: Results
-    reading: Reading
-    argument_names: tuple[str, ...]
-    sources: tuple[int, ...]
-    """Which of the arrays that `reading.read()` gives the graph takes."""
-    constants: tuple[np.ndarray, ...]
-    written: tuple[Written, ...]
-    overwritten: tuple[Overwritten, ...]
-    layouts: tuple[tuple[int, tuple[int, ...]], ...]
-    """Of inputs that may lie in memory otherwise, where it matters: their positions and `layout_of`."""
-    gone: Mapping[int, str]
-    """The results that have no gradient left, with what to say of it: all ways lead through such nodes."""
-    gradients: tuple[LeafGradient, ...]
-    drawn: tuple[Draw, ...]
-    streams: Mapping[Stream, Any]
-    """Where `drawn` comes from, with the state before the trace."""
-    guards: Guards
-    notes: tuple[str, ...]
-    """What was found out while it was traced, for `explain()`."""
-    needs_grad: tuple[bool, ...]
-    """Of each input of the graph, whether a gradient is asked of it."""
-    kinds: tuple[type[Tensor], ...]
-    """The kind of each leaf of the results."""
-    takes_tensors: bool
-    """Whether there are Tensors among the arguments and what the function reaches."""
-    gradient: TapeGradient | None
-    """Where the tape knows the gradient and the graph does not."""
-    dropped: str = ""
-    """Why a transform must not use it, see `Trace.dropped`; empty if it may."""
-    counters: LoopCounters = NONE
-    """Python's numbers that were traced values ..."""
-    counted: Counted = field(default_factory=Counted)
-    """... and those that could be, so that loops hold for more numbers of turns."""
-    owns_constants: bool = False
-    """Whether `constants` are arrays that the trace alone has: no user's that change."""
-    updates: Updates | None = None
-    """What a call does to numbers that the function reaches and changes."""
-    identities: Pattern | None = None
-    """Which of the arguments, then of the sources, are one object, where the function asks."""
-    hands_on: bool = False
-    """Whether the results go to another program: then numbers stay arrays (`prefixes.py`)."""
-
-    @property
-    def given(self) -> int:
-        """How many of the first inputs of the graph are the caller's, or what the function reaches."""
-        taken = sum(one.is_taken for one in self.gradients)
-        return len(self.argument_names) + len(self.sources) + taken
-
-    @property
-    def identities_hold(self) -> Callable[[Sequence[Any]], bool] | None:
-        """What tells from the leaves of a call whether the same are one object; None if nobody asks."""
-        if self.identities is None or self.hands_on:
-            return None
-        return held_by(self.reading, len(self.argument_names), self.identities)
-
-    def is_alike(self, other: Traced) -> bool:
-        """Whether another trace takes and gives the same, but for the numbers of turns that are known."""
-        counts = [guard.counts for one in (self, other) for guard in one.guards.guards]
-        constants = [
-            [array for array in one.constants if not any(array is known for known in counts)]
-            for one in (self, other)
-        ]
-        return (
-            self._form == other._form
-            and len(constants[0]) == len(constants[1])
-            and all(map(np.array_equal, *constants))
-            and not any((self.drawn, other.drawn, self.updates, other.updates, self.gradient, other.gradient))
-        )
-
-    @property
-    def _form(self) -> tuple[Any, ...]:
-        """What traces that are alike share besides the graph."""
-        results = self.results.expression, repr(self.results.held)
-        written = [one.position for one in self.written], self.gradients
-        return self.sources, written, self.needs_grad, self.kinds, self.identities, results
-
-    def put_back(self) -> None:
-        """Let the streams that were drawn from stand where they stood before the trace."""
-        for stream, state in self.streams.items():
-            stream.set_state(state)
-
-    @property
-    def has_effects(self) -> bool:
-        """Whether the trace has left something behind."""
-        return bool(self.streams or self.updates or self.gradient)
-
-    @property
-    def first_guard(self) -> int:
-        """The position of the first output that guards are compared with."""
-        new = sum(one.output is not None for one in self.gradients)
-        return len(self.results.leaves) + len(self.written) + new
 
 
 def trace_call(
@@ -356,8 +190,7 @@ class _Run:
         self.stand_ins: list[tuple[Tensor, Node, str]] = []
         self.given: dict[int, tuple[Any, Node]] = {}
         """By the id of a stand-in what it stands for, and its input node."""
-        self.gradients: dict[int, _Gradient] = {}
-        """Of the stand-ins whose `.grad` the function looks at or changes."""
+        self.gradients = Gradients(name, self.trace, self.given, self.stand_ins)
         self.differentiated: list[Tensor] = []
         """The stand-ins of what depends on an argument of a transform around the call."""
 
@@ -418,7 +251,7 @@ class _Run:
         results = Results(value, self.name)
         with tracing(self.trace):
             results.leaves = [self.counting.returned(leaf) for leaf in results.leaves]
-            gone = self._gone(results.leaves)
+            gone = results_without(results.leaves if self.records else ())
             outputs = [
                 stop_gradient(self._output(leaf)) if place in gone else self._output(leaf)
                 for place, leaf in enumerate(results.leaves)
@@ -426,9 +259,9 @@ class _Run:
             written = self._written()
             with no_grad():  # no gradient comes from the caller's memory
                 outputs += [cut_off(_given_to_programs(self._output(tensor))) for tensor, _ in written]
-            overwritten = self._overwritten(results.leaves, gone)
-            new_gradients = [one for one in self.gradients.values() if one.is_new]
-            outputs += [self._output(one.tensor._grad) for one in new_gradients]
+            stand_ins = {id(tensor): node for tensor, node, _ in self.stand_ins}
+            overwritten = refused_nodes(results.leaves if self.records else (), gone, stand_ins)
+            outputs += [self._output(one.tensor._grad) for one in self.gradients.new]
             pulled = self._pull_on_tape(results.leaves, gone)
             self._check_hooks(results.leaves)
             count = len(outputs)
@@ -439,8 +272,8 @@ class _Run:
         used = set(Graph(self.name, (), (*outputs, *pulled.gradients.values())).nodes)
         layouts = self._layouts()
         used |= {node for _, node in written} | {node for node, _ in layouts}
-        used |= {one.node for one in self.gradients.values()}
-        gradients = [one for one in self.gradients.values() if one.before_node in used]
+        used |= {one.node for one in self.gradients.noted.values()}
+        gradients = [one for one in self.gradients.noted.values() if one.before_node in used]
         of_gradients = [one.before_node for one in gradients if one.before_node is not None]
         sources = [
             index for index, source in enumerate(self.reading.sources) if self.source_nodes[source] in used
@@ -480,7 +313,7 @@ class _Run:
             overwritten=tuple(one.among(graph.inputs, needs_grad) for one in overwritten),
             layouts=tuple((graph.inputs.index(node), layout) for node, layout in layouts),
             gone=gone,
-            gradients=self._leaf_gradients(graph, len(results.leaves) + len(written), gradients),
+            gradients=self.gradients.among(graph, len(results.leaves) + len(written), gradients),
             drawn=tuple(draw for draw, _ in drawn),
             streams=self.trace.streams,
             guards=guards,
@@ -578,7 +411,7 @@ class _Run:
                     f"{self.name} calls retain_grad() on a value that it returns. Its gradient is not kept "
                     "in a compiled function: return what autograd.grad gives, or do not compile."
                 )
-        if have_own_backward(targets_behind(self._recorded(leaves).values())):
+        if have_own_backward(targets_behind(recorded(leaves if self.records else ()).values())):
             self.substitution.check()
 
     def _pull_on_tape(self, leaves: Sequence[Any], gone: Mapping[int, str]) -> _Pulled:
@@ -613,7 +446,7 @@ class _Run:
         reason = (
             "draws random numbers" if self.trace.drawn
             else "asks which of its arguments are one object" if reading.asks_identity
-            else "calls backward()" if self.gradients
+            else "calls backward()" if self.gradients.noted
             else ""
         )  # fmt: skip
 
@@ -713,7 +546,7 @@ class _Run:
         before = _contents((args, kwargs))
         self.trace.lost_numbers.root = sys._getframe().f_code
         self.trace.standpoint, self.trace.over = self.standpoints.now, self.counting.over
-        self.trace.at_gradient = self._note_gradient
+        self.trace.at_gradient = self.gradients.note
         with (
             tracing(self.trace),
             differentiating(self.differentiated, next_sequence()),
@@ -748,103 +581,11 @@ class _Run:
             found.append((tensor, node))
         return found
 
-    def _note_gradient(self, tensor: Tensor, accumulates: bool) -> None:
-        """Let what stands for a tensor have what stands for its `.grad`, before that is looked at.
-
-        Raises:
-            MutationError: a backward pass in the function would go on outside of it.
-        """
-        leaf, node = self.given.get(id(tensor), (None, None))
-        if not isinstance(leaf, Tensor) or node is None:
-            return
-        if accumulates:
-            self._require_own_leaf(tensor, leaf)
-        if id(tensor) in self.gradients:
-            return
-        former, before = leaf._grad, None
-        if former is not None and former._value.dtype.kind != "c" and not former._requires_grad:
-            before = make_named_input(spec_of_leaf(former), f"{node.name}_grad")
-            self.trace.preset(former.payload, before)
-            self.trace.values.give(before, conform(former.payload))
-            tensor._grad = make(before)
-            self.stand_ins.append((tensor._grad, before, f"the .grad of {self._description_of(tensor)}"))
-        elif former is not None:
-            raise MutationError(
-                f"{self.name} uses the .grad of {self._description_of(tensor)}, which is complex or has a "
-                "history. Take gradients with pullback.autograd.grad."
-            )
-        self.gradients[id(tensor)] = _Gradient(tensor, node, gradient_state(leaf), tensor._grad, before)
-
-    def _require_own_leaf(self, tensor: Tensor, leaf: Tensor) -> None:
-        is_leaf, has_hooks, _ = gradient_state(leaf)
-        if is_leaf and not has_hooks and not leaf.is_complex():
-            return
-        reason = "is computed from others" if not is_leaf else "has hooks" if has_hooks else "is complex"
-        raise MutationError(
-            f"{self.name} calls backward() while it is traced, and {self._description_of(tensor)} {reason}, "
-            f"so that the pass would go on outside of it{at_caller()}. Return the loss and call backward() "
-            "on the result, or take gradients with pullback.autograd.grad."
-        )
-
-    def _description_of(self, tensor: Tensor) -> str:
-        return next(text for one, _, text in self.stand_ins if one is tensor)
-
-    def _leaf_gradients(
-        self, graph: Graph, first: int, taken: Sequence[_Gradient]
-    ) -> tuple[LeafGradient, ...]:
-        """What becomes of gradients; the first new one is an output at `first`."""
-        places = iter(range(first, len(graph.outputs)))
-        order = [*taken, *(one for one in self.gradients.values() if one not in taken)]
-        new = {id(one): next(places) for one in self.gradients.values() if one.is_new}
-        return tuple(
-            LeafGradient(
-                graph.inputs.index(one.node),
-                one.state,
-                one in taken,
-                new.get(id(one)),
-                one.tensor._grad is None and one.before is not None,
-            )
-            for one in order
-        )
-
     def _how_written(self, tensor: Tensor, position: int) -> Written:
         version, place = tensor._cell
         trace = self.trace
         is_recorded, is_rebound = id(tensor._cell) in trace.recorded_writes, id(tensor) in trace.rebound
         return Written(position, version, place, is_recorded, is_rebound)
-
-    def _recorded(self, leaves: Sequence[Any]) -> dict[int, GradNode]:
-        """The tape's nodes of results, by position."""
-        found = enumerate(leaves if self.records else ())
-        nodes = {position: leaf.grad_fn for position, leaf in found if _requires_grad(leaf)}
-        return {position: node for position, node in nodes.items() if node is not None}
-
-    def _gone(self, leaves: Sequence[Any]) -> dict[int, str]:
-        """The results from which no way leads to a leaf but through nodes whose backward is an error."""
-        gone = {}
-        for position, node in self._recorded(leaves).items():
-            broken = [one for one in targets_behind([node]).nodes if one.refusal()]
-            ends = {(id(one), number) for one in broken for number in range(one.outputs)}
-            if broken and (node in broken or not targets_behind([node], ends=ends).leaves):
-                gone[position] = broken[-1].refusal()
-        return gone
-
-    def _overwritten(self, leaves: Sequence[Any], gone: Mapping[int, str]) -> list[_Overwritten]:
-        """The nodes behind the other results whose backward is an error."""
-        found: dict[GradNode, list[int]] = {}
-        for position, node in self._recorded(leaves).items():
-            for one in targets_behind([node]).nodes if position not in gone else ():
-                if one.refusal():
-                    found.setdefault(one, []).append(position)
-        stand_ins = {id(tensor): node for tensor, node, _ in self.stand_ins}
-        return [
-            _Overwritten(
-                node.refusal(),
-                frozenset(positions),
-                [stand_ins[id(leaf)] for leaf in targets_behind([node]).leaves if id(leaf) in stand_ins],
-            )
-            for node, positions in found.items()
-        ]
 
     def _check_arguments(self, before: dict[Any, Any], after: dict[Any, Any]) -> None:
         if before.keys() != after.keys() or any(after[path] is not before[path] for path in before):
@@ -881,38 +622,6 @@ def _given_to_programs(node: Node) -> Node:
 def _whole(value: Any, node: Node) -> Node:
     """The node of a value, given its input: complex numbers are given as pairs of real ones."""
     return of_pairs(node) if spec_of_leaf(value).dtype.kind == "c" else node
-
-
-@record(frozen=True, eq=False)
-class _Gradient:
-    """The `.grad` of what stands for a tensor."""
-
-    tensor: Tensor
-    node: Node
-    """The input node of the tensor."""
-    state: tuple[bool, bool, bool]
-    before: Tensor | None
-    """What stands for the gradient that is there before, and its input node."""
-    before_node: Node | None
-
-    @property
-    def is_new(self) -> bool:
-        """Whether another tensor has taken its place."""
-        return self.tensor._grad is not None and self.tensor._grad is not self.before
-
-
-@record(frozen=True, eq=False)
-class _Overwritten:
-    """As `Overwritten`, with the nodes of the inputs."""
-
-    message: str
-    outputs: frozenset[int]
-    inputs: Sequence[Node]
-
-    def among(self, inputs: Sequence[Node], needs_grad: Sequence[bool]) -> Overwritten:
-        wanted = [node for node, needed in zip(inputs, needs_grad) if needed]
-        edges = frozenset(wanted.index(one) for one in self.inputs if one in wanted)
-        return Overwritten(self.message, self.outputs, edges)
 
 
 @record(frozen=True, eq=False)

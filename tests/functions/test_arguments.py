@@ -17,7 +17,7 @@ from public_names import Call, example_call, of_tensors
 
 import pullback as pb
 from pullback.errors import ArgumentError, PullbackError
-from pullback.runtime.functions.reading import Reader
+from pullback.runtime.functions.tensor_arguments import TensorArguments
 
 FUNCTIONS = of_tensors()
 WITHOUT_EXAMPLE = {name for name in FUNCTIONS if name.endswith("_")} | {
@@ -192,10 +192,10 @@ def test_numbers_and_arrays_are_drawn_from() -> None:
     assert type(pb.zeros_like(pb.ones(2))) is pb.Tensor
 
 
-def test_a_reader_leaves_what_is_right_as_it_is() -> None:
+def test_reading_leaves_what_is_right_as_it_is() -> None:
     def function(input: "Tensor", *more: "Tensor", index: "Tensor | None" = None) -> None: ...  # noqa: F821
 
-    read = Reader(function, "function")
+    read = TensorArguments(function)
     x = pb.ones(2)
     given = (x,)
     assert read(given, {})[0] is given

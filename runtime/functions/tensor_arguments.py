@@ -15,7 +15,6 @@ tensor is refused with the names of the function and of the argument.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -46,44 +45,57 @@ _READS: dict[str, Read] = {
 _READS |= {f"{annotation} | None": _or_none(read) for annotation, read in _READS.items()}
 
 
-class Reader:
-    """What a function's parameters are given, by their annotations.
+def takes_tensors(function: Callable[..., Any]) -> bool:
+    """Whether a parameter is a Tensor."""
+    annotations = inspect.get_annotations(function)
+    return any(_read_of(one) for name, one in annotations.items() if name != "return")
 
-    Attributes:
-        takes_tensors: whether a parameter is a Tensor.
-    """
 
-    def __init__(self, function: Callable[..., Any], name: str) -> None:
-        parameters = inspect.signature(function).parameters.values()
-        found = [(one, _READS.get(re.sub(r"\s+", " ", str(one.annotation)))) for one in parameters]
-        self._function = name
-        self._positional = [(one.name, read) for one, read in found if one.kind in _POSITIONAL]
+def _read_of(annotation: object) -> Read | None:
+    return _READS.get(" ".join(str(annotation).split()))
+
+
+class TensorArguments:
+    """What a function's parameters are given, by their annotations, which a first call reads."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._name = function.__name__
+        self._positional: list[tuple[str, Read | None]] | None = None
+
+    def _look(self) -> list[tuple[str, Read | None]]:
+        parameters = inspect.signature(self._function).parameters.values()
+        found = [(one, _read_of(one.annotation)) for one in parameters]
         self._more = next(((one.name, read) for one, read in found if one.kind is one.VAR_POSITIONAL), None)
         self._named = {one.name: read for one, read in found if read is not None and one.kind in _NAMED}
-        self.takes_tensors = any(read is not None for _, read in found)
+        self._positional = [(one.name, read) for one, read in found if one.kind in _POSITIONAL]
+        return self._positional
 
     def __call__(self, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Arguments:
         """The arguments as the function takes them; those that are Tensors already cost next to nothing."""
-        for value, (_, read) in zip(arguments, self._positional):
+        positional = self._look() if self._positional is None else self._positional
+        for value, (_, read) in zip(arguments, positional):
             if type(value) is not TorchTensor and read is not None:
-                arguments = self._read(arguments)
+                arguments = self._read(arguments, positional)
                 break
         else:
-            if self._more is not None and len(arguments) > len(self._positional):
-                arguments = self._read(arguments)
+            if self._more is not None and len(arguments) > len(positional):
+                arguments = self._read(arguments, positional)
         if options:
-            named, function = self._named, self._function
+            named, function = self._named, self._name
             options = {
                 name: named[name](value, function, name) if name in named else value
                 for name, value in options.items()
             }
         return arguments, options
 
-    def _read(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        function, count = self._function, len(self._positional)
+    def _read(
+        self, arguments: tuple[Any, ...], positional: list[tuple[str, Read | None]]
+    ) -> tuple[Any, ...]:
+        function, count = self._name, len(positional)
         found = [
             value if read is None else read(value, function, name)
-            for value, (name, read) in zip(arguments, self._positional)
+            for value, (name, read) in zip(arguments, positional)
         ]
         name, more = self._more or ("", None)
         rest = arguments[count:]
