@@ -16,7 +16,7 @@ from ..tape.local import is_local, local
 from ..tensors.conversion import joined
 from ..tensors.creation import as_tensor, scalar_tensor
 from ..values.modes import is_recording
-from ..values.tensor import Tensor, mark_written, require_writable
+from ..values.tensor import PartAt, Tensor, mark_written, require_writable
 from ..values.value_kinds import Auxiliary, NumpyTensor
 from .indexing import updated, view_at, without_bytes, without_leading
 from .movement import reshape_to
@@ -72,6 +72,8 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
             copy_(shown, without_leading(value, shown.ndim))
         return
     require_assignable(self)
+    if _shows_positions(value) and _is_same_view(view_at(self, index), value):
+        return
     if not isinstance(self, NumpyTensor):
         index = without_bytes(index)
     if _is_plain(self, index, value):
@@ -84,6 +86,10 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
         assign(self, apply(where, mask, _in_dtype(value, self), self, grad_name="IndexPutBackward0"))
     else:
         assign(self, updated(self, index, value))
+
+
+def _shows_positions(value: Tensor) -> bool:
+    return value._view is not None and any(isinstance(place, PartAt) for _, place in value._view.steps)
 
 
 def _is_same_view(shown: Tensor, value: Tensor) -> bool:

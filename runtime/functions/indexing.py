@@ -15,6 +15,7 @@ import numpy as np
 
 from ...tracer.dims import Dim
 from ...tracer.errors import ArgumentError, DimensionError
+from ...tracer.graph import Node
 from ...tracer.lost_numbers import traced_size
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
@@ -24,12 +25,12 @@ from ...tracer.origin import warn_at_user
 from ...tracer.records import record
 from ...tracer.spec import BOOL, CONTINUOUS, INT64
 from ...tracer.trace import is_tracing
-from ..tape.apply import apply, unwrap, wrap
+from ..tape.apply import apply, link_view, unwrap, wrap
 from ..tape.direct_parts import is_basic, read_part
-from ..tape.local import is_local, local
+from ..tape.local import into_graph, is_local, local
 from ..values.foreign import how_to_pass, unboxed
-from ..values.tensor import Tensor, TorchTensor, make
-from ..values.value_kinds import Auxiliary, NumpyScalar, NumpyTensor, as_array
+from ..values.tensor import PartAt, Tensor, TorchTensor, make
+from ..values.value_kinds import Auxiliary, NumpyScalar, NumpyTensor, as_array, as_kind
 from .common import array_dtype, as_dtype, fail, iota, require_broadcast, tensor, truth
 from .joining import stack
 from .movement import expand, expand_to, permuted, reshape_to
@@ -58,6 +59,8 @@ class Basic:
     """The shape after integers have dropped dimensions and None has added some."""
     arrays: dict[int, Tensor] = field(default_factory=dict)
     """Index arrays by the dimension of `shape` that they index."""
+    positions: list[Any] = field(default_factory=list)
+    """Of the arrays those that are traced positions, where plain code has integers."""
     title: str = "AliasBackward0"
     """What PyTorch calls the tape node of the last step."""
 
@@ -265,9 +268,11 @@ def _index_array(item: Tensor, numpy: bool) -> Any:
             DimensionError,
             f"tensors used as indices must be long, int, byte or bool tensors, found {item.dtype}.",
         )
-    if not item.ndim and kind != "b" and isinstance(item._value, np.ndarray) and not is_tracing():
-        return int(item._value)
-    return item
+    if numpy and not item.ndim and type(item) is Auxiliary:
+        item = as_kind(item, NumpyTensor)  # an array of no dimensions, at which NumPy copies
+    if type(item) is NumpyTensor or item.ndim or is_tracing() or not isinstance(item._value, np.ndarray):
+        return item
+    return int(item._value)
 
 
 def without_bytes(index: Any) -> Any:
@@ -383,6 +388,8 @@ def _enter_slice(item: slice, basic: Basic, extent: int) -> None:
 
 def _enter_array(item: Tensor, basic: Basic, shape: tuple[int, ...]) -> None:
     masks = array_dtype(item) == BOOL
+    if is_tracing() and not masks and not item.ndim and type(item) is not NumpyTensor:
+        basic.positions.append(item._value if isinstance(item._value, Node) else int(item._value))
     for indices in _positions_of(item, shape, len(basic.starts)) if masks else [item]:
         dim = len(basic.starts)
         basic.arrays[len(basic.shape)] = wrapped_indices(indices, shape[dim], dim)
@@ -491,11 +498,17 @@ def array_order(basic: Basic) -> tuple[list[int], int]:
 
 
 def _gathered(x: Tensor, basic: Basic) -> Tensor:
+    """The elements at index arrays; what single positions show is a view, as it is in plain code."""
+    shows = len(basic.positions) == len(basic.arrays)
+    if shows and is_local(x):
+        into_graph(x)
     indices, shape = common_indices(basic)
     order, before = array_order(basic)
     if order != sorted(order):
         x = permuted(x, order)
     result = apply(x_ops.gather, x, *indices, grad_name="IndexBackward0")
+    if shows:
+        link_view(result, x_ops.gather, x, PartAt(tuple(basic.positions), tuple(indices)))
     if not before:
         return result
     rank, width = result.ndim, len(shape)

@@ -31,7 +31,7 @@ from ..values.nodes import (
 )
 from ..values.plain_arrays import require_plain_array
 from ..values.saved import saved_values
-from ..values.tensor import Tensor, TorchTensor, View, make
+from ..values.tensor import PartAt, Tensor, TorchTensor, View, make
 from ..values.value_kinds import Auxiliary, NumpyTensor, as_kind, kind_of_result, kind_of_value
 from .local import is_local, local, node_of
 
@@ -255,7 +255,9 @@ def _first_failing(operator: Operator, matrices: list[Any], attributes: dict[str
     return ""
 
 
-def link_view(tensor: Tensor, operator: Operator, operand: Any, attributes: dict[str, Any]) -> None:
+def link_view(
+    tensor: Tensor, operator: Operator, operand: Any, attributes: dict[str, Any] | PartAt
+) -> None:
     """Note whose memory the result shows, unless NumPy had to copy."""
     if not isinstance(operand, Tensor):
         return

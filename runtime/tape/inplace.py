@@ -15,9 +15,9 @@ import numpy as np
 
 from ...tracer.errors import DTypeError, GradientError, MutationError, ShapeError
 from ...tracer.graph import Node, make_node
-from ...tracer.operator import Operator
 from ...tracer.ops.diagonals import diagonal, diagonal_update
 from ...tracer.ops.elementwise import complex_of, convert, identity, imag, in_place_of, real, stop_gradient
+from ...tracer.ops.indexing import index_update
 from ...tracer.ops.movement import (
     expand,
     flip,
@@ -35,12 +35,11 @@ from ..values.memory_order import in_order_of
 from ..values.modes import enable_grad, is_recording, no_grad
 from ..values.nodes import GradNode, OperatorNode, hooks_of, next_sequence, scalar_type
 from ..values.saved import saved_values
-from ..values.tensor import Tensor, View, make, mark_written, require_writable
+from ..values.tensor import PartAt, Step, Tensor, View, make, mark_written, require_writable
 from .apply import apply, cut_off, record
 from .local import into_graph, is_local
 
 ndarray = np.ndarray
-Step = tuple[Operator, Mapping[str, Any]]
 
 
 def assign(target: Tensor, value: Tensor, began: int | None = None) -> Tensor:
@@ -320,7 +319,9 @@ def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tenso
     """`base` with the part that `steps` show replaced by `value`."""
     (operator, attributes), rest = steps[0], steps[1:]
     if rest:
-        value = _written_back(apply(operator, base, **attributes), rest, value)
+        value = _written_back(_shown(base, steps[0]), rest, value)
+    if isinstance(attributes, PartAt):
+        return apply(index_update, base, value, *attributes.indices, grad_name="CopySlices")
     if operator is slice_:
         return _with_part(base, value, attributes)
     if operator is reshape:
@@ -340,6 +341,14 @@ def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tenso
     if operator in (pairs_of, of_pairs):
         return apply(of_pairs if operator is pairs_of else pairs_of, value, grad_name="CopySlices")
     _refuse_expanded(apply(operator, base, **attributes)._value.shape)
+
+
+def _shown(x: Tensor, step: Step, grad_name: str | None = None) -> Tensor:
+    """What one step of a view shows of x."""
+    operator, attributes = step
+    if isinstance(attributes, PartAt):
+        return apply(operator, x, *attributes.indices, grad_name=grad_name)
+    return apply(operator, x, grad_name=grad_name, **attributes)
 
 
 def _with_part(base: Tensor, value: Tensor, attributes: Mapping[str, Any]) -> Tensor:
@@ -363,8 +372,8 @@ def refresh_view(tensor: Tensor, view: View) -> None:
         return
     with enable_grad() if view.tracks else no_grad():
         shown = base
-        for operator, attributes in view.steps:
-            shown = apply(operator, shown, grad_name="AsStridedBackward0", **attributes)
+        for step in view.steps:
+            shown = _shown(shown, step, "AsStridedBackward0")
     if traced:
         tensor._value = shown._value
     if view.tracks:

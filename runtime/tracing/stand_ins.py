@@ -159,20 +159,28 @@ def _of_lists(real: Any) -> Function:
     return call
 
 
-def _of_lists_of_lists(real: Function) -> Function:
+def _of_lists_of_lists(real: Any) -> Function:
     """The same for a function whose first argument is a list of arrays, each of which may be a list."""
 
-    def call(arrays: Any, *arguments: Any, **options: Any) -> Any:
-        is_list = isinstance(arrays, list | tuple)
-        return real([joined(one) for one in arrays] if is_list else arrays, *arguments, **options)
+    def each(arrays: Any) -> Any:
+        return [joined(one) for one in arrays] if isinstance(arrays, list | tuple) else arrays
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        named = {name: each(one) if name in ("arrays", "tup") else one for name, one in options.items()}
+        return real(*map(each, arguments[:1]), *arguments[1:], **named)
 
     return call
+
+
+def _taking_lists(real: Any, function: Function) -> Function:
+    """The function, which stands for one of NumPy's, given arrays in the place of lists with Tensors."""
+    return (_of_lists_of_lists if real in JOINING_LISTS else _of_lists)(function)
 
 
 def _stand_in_for_lists(real: Any) -> Any:
     if isinstance(real, np.ufunc):
         return _UfuncStandIn(real)
-    return (_of_lists_of_lists if real in JOINING_LISTS else _of_lists)(real)
+    return _taking_lists(real, real)
 
 
 def for_tensors(real: Function, function: Function) -> Function:
@@ -295,7 +303,8 @@ _unpredictable = {
     for real, call in randomness.UNPREDICTABLE.items()
 }
 _of_tensors = LISTED | _few | _unpredictable
-_made = {real: while_wanted(real, function) for real, function in (CREATION | OF_SEVERAL).items()}
+_of_several = {real: _taking_lists(real, function) for real, function in OF_SEVERAL.items()}
+_made = {real: while_wanted(real, function) for real, function in (CREATION | _of_several).items()}
 JOINED = StandIns(_of_tensors)
 """For functions that do not write into arrays."""
 WRITABLE = StandIns(_of_tensors | _made)

@@ -39,7 +39,7 @@ from ..bytecode.liveness import branch_at, is_in_loop, live_variables
 from ..captures.contents import content_of_cell
 from ..values import asked, dtypes
 from ..values.modes import is_recording
-from ..values.tensor import Device, Tensor
+from ..values.tensor import Device, PartAt, Tensor
 from ..values.value_kinds import NumpyScalar
 from . import counters
 from .counters import CountedSteps, Counting, Kind, kind_on_tape
@@ -250,7 +250,7 @@ class _Described:
             raise Incomparable
         shown = None
         if view is not None:
-            steps = tuple((step.name, repr(attributes)) for step, attributes in view.steps)
+            steps = tuple((step.name, self._place(place, name)) for step, place in view.steps)
             shown = self.value(view.base, f"{name}_base"), steps, view.tracks, view.of_several
         state = value._requires_grad, value._grad_fn is None, value._frozen, shown
         if not isinstance(payload, Node):
@@ -258,6 +258,9 @@ class _Described:
         self.tensors.append((name, payload))
         self.kinds.append(kind_on_tape(value))
         return state, payload.spec, self.trace.known_answers(payload)
+
+    def _place(self, place: Mapping[str, Any] | PartAt, name: str) -> Any:
+        return self.value(place.indices, f"{name}_place") if isinstance(place, PartAt) else repr(place)
 
     def _array(self, value: np.ndarray) -> Any:
         if value.dtype.kind == "O" or value.nbytes > MOST_BYTES:

@@ -12,6 +12,7 @@ import linecache
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ...tracer.lost_numbers import note_size_asked
 from ...tracer.operator import Operator
 from ...tracer.ops.elementwise import stop_gradient
 from ...tracer.origin import at_caller, file_name, user_frame
+from ...tracer.records import record
 from ...tracer.spec import CONTINUOUS, normalised_dim
 from ...tracer.trace import innermost
 from . import dtypes
@@ -101,6 +103,19 @@ class RemovableHandle:
         self.remove()
 
 
+@record(frozen=True)
+class PartAt:
+    """Where in a trace the part is that positions show of which the values are not known."""
+
+    positions: tuple[Any, ...]
+    """As the code has them."""
+    indices: tuple[Tensor, ...] = field(compare=False)
+    """From 0 on."""
+
+
+Step = tuple[Operator, Mapping[str, Any] | PartAt]
+
+
 class View:
     """How a tensor shows part of another: the tensor that owns the memory, and the operators in between.
 
@@ -110,7 +125,7 @@ class View:
     __slots__ = ("base", "of_several", "seen", "steps", "tracks")
 
     def __init__(
-        self, base: Tensor, steps: tuple[tuple[Operator, Mapping[str, Any]], ...], seen: int, tracks: bool
+        self, base: Tensor, steps: tuple[Step, ...], seen: int, tracks: bool
     ) -> None:
         self.base = base
         self.steps = steps

@@ -106,3 +106,14 @@ def test_a_list_beside_an_array_is_refused() -> None:
     for function in (lambda x: (W * [x[0], x[1], 1.0]).sum(), lambda x: W @ [x[0], x[1], 1.0]):
         with pytest.raises(errors.GradientError, match=r"W [*@] \[x\[0\].* makes one.*numpy\.stack"):
             pb.grad(function)(X)
+
+
+@pytest.mark.parametrize("join", [np.concatenate, lambda parts: np.concatenate(parts, axis=0), np.hstack])
+def test_a_list_of_tensors_beside_an_array_that_is_written_is_numpys(join: Callable[[Any], Any]) -> None:
+    def function(x: Any) -> Any:
+        t = np.asarray(x.clone())
+        t[0] = 5.0
+        return join([t, [x.sum()]]).std()  # PyTorch's would divide by one less
+
+    found, plain = pb.compile(function)(pb.tensor(X)), function(pb.tensor(X))
+    assert type(found) is type(plain) and abs(found - plain) < 1e-12
