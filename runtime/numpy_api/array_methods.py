@@ -22,6 +22,7 @@ from ..functions.assignment import copy_
 from ..functions.common import NUMBERS, array_dtype
 from ..functions.movement import reshape_directly
 from ..tape.apply import apply
+from ..tape.direct import direct
 from ..tape.inplace import require_assignable, update
 from ..values.asked import Asked
 from ..values.nodes import next_sequence
@@ -29,9 +30,9 @@ from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, settled
 from .protocols import (
     AXIS_OPTIONS,
-    DIRECT,
     DIRECT_FUNCTIONS,
     FUNCTIONS,
+    OF_TRUTH,
     OPERANDS,
     called,
     without_lists,
@@ -208,7 +209,7 @@ UFUNCS = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
     "rshift": np.right_shift, "divmod": np.divmod,
 }  # fmt: skip
-OF_BITS = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
+OF_TRUTHS = {f"bitwise_{name}": direct(one, kinds="b") for name, one in OF_TRUTH.items()}
 COMPARISONS = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
     "ge": np.greater_equal,
@@ -225,7 +226,7 @@ def _is_same_in_both(self: Tensor, other: Any) -> bool:
 
 def numpy_operator(ufunc: np.ufunc, torch: Method | None, reflected: bool = False) -> Method:
     """`x + other`, or `other + x`, of NumPy's kinds."""
-    short = DIRECT[ufunc.__name__] if ufunc in OF_BITS else None
+    short = OF_TRUTHS.get(ufunc.__name__)
 
     def method(self: Tensor, other: Any) -> Any:
         if short is not None:

@@ -85,10 +85,8 @@ DIRECT: dict[str, Callable[..., Any]] = {
 } | {"power": pow_directly, "matmul": matmul_directly}
 """By the names of NumPy's and SciPy's ufuncs that are operators, what they do on floating arrays of one
 dtype, where nothing is converted; those of bits on truth values."""
-DIRECT |= {
-    f"bitwise_{name}": direct(one, of_numpy=True, kinds="b")
-    for name, one in (("and", logical_and), ("or", logical_or), ("xor", logical_xor))
-}
+OF_TRUTH = {"and": logical_and, "or": logical_or, "xor": logical_xor}
+DIRECT |= {f"bitwise_{name}": direct(one, of_numpy=True, kinds="b") for name, one in OF_TRUTH.items()}
 DIRECT_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **{
         getattr(np, name): reduced_directly(one)

@@ -107,8 +107,8 @@ def solved_by_scipy(
 def _is_solved(residual: OfVector, start: np.ndarray, x: np.ndarray) -> bool:
     """Whether little is left of the equation, though SciPy could not do all that it was asked for.
 
-    That is as much as is left where x has half of its digits, which is what differences of values tell, and
-    Newton's step from there is small, too, whatever units the equation has.
+    That is as much as is left where each number of x has half of its digits, which is what differences of
+    values tell, and Newton's step from there is small, too, whatever units the equation has.
     """
     of_arrays = OfArrays(start.dtype)
     values, root_of_precision = of_arrays(residual), float(np.sqrt(np.finfo(start.dtype).eps))
@@ -119,5 +119,5 @@ def _is_solved(residual: OfVector, start: np.ndarray, x: np.ndarray) -> bool:
     if not np.isfinite(slopes).all() or np.linalg.matrix_rank(slopes) < len(slopes):
         return False
     step = np.linalg.norm(np.linalg.solve(slopes, values(x)))
-    is_rounding = left <= root_of_precision * np.linalg.norm(slopes, 2) * size
+    is_rounding = left <= root_of_precision * np.sqrt(x.size) * np.linalg.norm(slopes, 2) * size
     return bool(is_rounding and step <= np.sqrt(root_of_precision) * size)

@@ -121,7 +121,7 @@ TRANSCENDENTAL = (
     *(binary(name, expected, ulps=512, because="SciPy's are so far off",
              undefined=lambda a, x: (np.abs(a) > 1e300) | (np.abs(a) < 1e-300) & (a != 0))  # SciPy's overflow
       for name, expected in (("igamma", scipy.special.gammainc), ("igammac", scipy.special.gammaincc))),
-    binary("zeta", scipy.special.zeta, ulps=16, undefined=_is_not_positive, refused=frozenset({0})),
+    binary("zeta", scipy.special.zeta, ulps=16, undefined=_is_not_positive),
 )  # fmt: skip
 STEPS = (
     unary("mantissa", lambda x: np.frexp(x)[0], ulps=0, order=1),
