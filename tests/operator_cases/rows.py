@@ -69,8 +69,6 @@ class Row:
     """Whether nan, infinities, zeros and huge numbers give what `expected` gives."""
     undefined: Callable[..., np.ndarray] | None = None
     """(*arrays) -> where the value on special operands is nobody's promise."""
-    refused: frozenset[int] = frozenset()
-    """Positions of operands by which a derivative is refused."""
     distinct: bool = False
     """Whether drawn floats keep a distance from each other: for what has a kink where two are equal."""
     order: int = 2
@@ -175,7 +173,7 @@ def differentiable_positions(row: Row, arrays: Sequence[np.ndarray]) -> list[int
     return [
         position
         for position, array in enumerate(arrays)
-        if array.dtype.kind == "f" and position not in row.refused and row.operator.rule_for(position)
+        if array.dtype.kind == "f" and row.operator.rule_for(position)
     ]
 
 
