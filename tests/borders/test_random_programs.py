@@ -35,7 +35,6 @@ ELEMENTWISE = sorted(
     for name, row in ROWS.items()
     if row.operator.family == "elementwise"
     and not row.no_rule
-    and not row.refused
     and name not in JUMPS | DERIVED_BY_PYTHON
 )
 REDUCTIONS = ("sum", "prod", "amax", "amin", "mean", "var", "std", "logsumexp", "norm")

@@ -151,10 +151,7 @@ def direct(row: Row, case: Case, operands: list[Node]) -> Node:
 
 def chained(scale: Node, row: Row, case: Case, operands: list[Node]) -> Node:
     """The operator between elementwise ones, and a reduction after all."""
-    before = [
-        e.multiply(one, scale) if one.dtype == scale.dtype and place not in row.refused else one
-        for place, one in enumerate(operands)
-    ]
+    before = [e.multiply(one, scale) if one.dtype == scale.dtype else one for one in operands]
     after = node_of(row, case, before)
     if after.dtype != scale.dtype:
         after = e.convert(after, dtype=scale.dtype)
