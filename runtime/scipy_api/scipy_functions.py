@@ -26,10 +26,10 @@ from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .convolutions import CONVOLUTIONS
 from .descriptive import DESCRIPTIVE
-from .distances import DISTANCES, OF_SPATIAL
 from .filters import FILTERS
 from .interpolation import FUNCTIONS as INTERPOLATION
 from .riccati import OF_CONTROL
+from .scipy_distances import DISTANCES, OF_SPATIAL
 from .scipy_linalg import OF_MATRICES
 
 FLOAT64 = np.dtype("float64")
