@@ -72,7 +72,7 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
             copy_(shown, without_leading(value, shown.ndim))
         return
     require_assignable(self)
-    if _shows_positions(value) and _is_same_view(view_at(self, index), value):
+    if _may_show(value, self, index) and _is_same_view(view_at(self, index), value):
         return
     if not isinstance(self, NumpyTensor):
         index = without_bytes(index)
@@ -88,8 +88,13 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
         assign(self, updated(self, index, value))
 
 
-def _shows_positions(value: Tensor) -> bool:
-    return value._view is not None and any(isinstance(place, PartAt) for _, place in value._view.steps)
+def _may_show(value: Tensor, x: Tensor, index: Any) -> bool:
+    """Whether a value may be what x has at single computed positions; of masks nothing is asked for that."""
+    view, parts = value._view, index if isinstance(index, tuple) else (index,)
+    if view is None or view.base is not (x if x._view is None else x._view.base):
+        return False
+    is_single = not any(getattr(part, "ndim", 0) for part in parts)
+    return is_single and any(isinstance(place, PartAt) for _, place in view.steps)
 
 
 def _is_same_view(shown: Tensor, value: Tensor) -> bool:

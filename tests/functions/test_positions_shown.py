@@ -127,6 +127,20 @@ def test_tensors_show_elements(values: list[float]) -> None:
     assert gradients[0] == gradients[1]
 
 
+def test_elements_for_a_mask_take_one_path() -> None:
+    @pb.compile
+    def function(x: Any) -> Any:
+        x = x.clone()
+        x[x > 0] = x[x.argmin()]
+        return x
+
+    for values in ([1.0, -3.0, 2.0], [-1.0, -3.0, 2.0], [-1.0, -3.0, -2.0]):
+        x = pb.tensor(values)
+        lowest = min(values)
+        assert function(x).tolist() == [lowest if one > 0 else one for one in values]
+    assert function.cache_info().traces == 1
+
+
 def test_what_is_written_is_the_callers() -> None:
     def function(z: Any) -> Any:
         shown = z[z.argmax()]
