@@ -207,7 +207,6 @@ strided, contiguous_format, preserve_format, channels_last = (
 )
 
 
-
 def _rules_for_scipy() -> _ModuleType:
     from pullback.runtime.solvers import scipy_names
 

@@ -251,7 +251,8 @@ class _Run:
         results = Results(value, self.name)
         with tracing(self.trace):
             results.leaves = [self.counting.returned(leaf) for leaf in results.leaves]
-            gone = results_without(results.leaves if self.records else ())
+            recorded_leaves = results.leaves if self.records else ()
+            gone = results_without(recorded_leaves)
             outputs = [
                 stop_gradient(self._output(leaf)) if place in gone else self._output(leaf)
                 for place, leaf in enumerate(results.leaves)
@@ -260,7 +261,7 @@ class _Run:
             with no_grad():  # no gradient comes from the caller's memory
                 outputs += [cut_off(_given_to_programs(self._output(tensor))) for tensor, _ in written]
             stand_ins = {id(tensor): node for tensor, node, _ in self.stand_ins}
-            overwritten = refused_nodes(results.leaves if self.records else (), gone, stand_ins)
+            overwritten = refused_nodes(recorded_leaves, gone, stand_ins)
             outputs += [self._output(one.tensor._grad) for one in self.gradients.new]
             pulled = self._pull_on_tape(results.leaves, gone)
             self._check_hooks(results.leaves)
