@@ -333,13 +333,16 @@ def test_one_triangle_is_solved_with_in_any_order_of_memory(
 def factorings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of LAPACK's routines that are asked for from now on."""
     asked: list[str] = []
-    routine = of_matrices.routine
 
-    def noted(name: str, dtype: np.dtype) -> Any:
-        asked.append(name)
-        return routine(name, dtype)
+    def noting(routine: Any) -> Any:
+        def noted(name: str, dtype: np.dtype) -> Any:
+            asked.append(name)
+            return routine(name, dtype)
 
-    monkeypatch.setattr(of_matrices, "routine", noted)
+        return noted
+
+    for library in ("routine", "blas_routine"):
+        monkeypatch.setattr(of_matrices, library, noting(getattr(of_matrices, library)))
     return asked
 
 
@@ -363,10 +366,27 @@ def test_eager_a_matrix_is_factored_once_for_its_solution_and_gradients(
         factorings.clear()
         tensors = [one for one in given if isinstance(one, pb.Tensor)]
         found = pb.autograd.grad((abs(function(*given)) ** 2).sum(), tensors)
-        assert factorings.count("getrf") == 1 and set(factorings) == {"getrf", "getrs"}
+        solving = "trsm" if columns else "getrs"
+        assert factorings.count("getrf") == 1 and set(factorings) == {"getrf", solving}
         kept = [other for one, other in zip(given, wanted) if isinstance(one, pb.Tensor)]
         for one, other in zip(found, kept):
             np.testing.assert_allclose(one.numpy(), other.grad.numpy(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("columns", [2, 5])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_small_systems_with_several_sides_ask_for_nothing_that_other_threads_are_given(
+    columns: int, transposed: bool, factorings: list[str]
+) -> None:
+    """LAPACK's getrs and trtrs wake threads for two columns of three rows, and wait for them."""
+    a, b = matrices(5, 5), matrices(5, columns)
+    across = a.T if transposed else a
+    found = of_matrices.eliminated_solution(of_matrices.eliminated(a), b, transposed=transposed)
+    np.testing.assert_allclose(across @ found, b, atol=1e-10)
+    upper = np.triu(a)
+    found = solve_one_triangular(upper, b, lower=False, transposed=transposed)
+    np.testing.assert_allclose((upper.T if transposed else upper) @ found, b, atol=1e-10)
+    assert set(factorings) == {"getrf", "trsm"}
 
 
 def test_second_derivatives_of_what_is_factored_once_are_pytorchs() -> None:

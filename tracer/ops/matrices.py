@@ -79,17 +79,27 @@ def routine(name: str, dtype: np.dtype) -> Callable[..., Any]:
     return scipy_linalg().lapack.get_lapack_funcs((name,), dtype=dtype)[0]
 
 
+@functools.cache
+def blas_routine(name: str, dtype: np.dtype) -> Callable[..., Any]:
+    """BLAS's.
+
+    Unlike LAPACK's `getrs` and `trtrs`, it takes the time of a hand-over to other threads for large matrices
+    alone.
+    """
+    return scipy_linalg().blas.get_blas_funcs((name,), dtype=dtype)[0]
+
+
 def solve_triangular(a: np.ndarray, b: np.ndarray, lower: bool, transposed: bool) -> np.ndarray:
     """For one matrix, by LAPACK; LinAlgError for a zero on the diagonal."""
     if not b.size:
         return b
-    solve = routine("trtrs", np.result_type(a, b))
-    if not a.flags.f_contiguous:  # which LAPACK would copy
+    diagonal = a.diagonal()
+    if not diagonal.all():
+        place = np.flatnonzero(diagonal == 0)[0]
+        raise np.linalg.LinAlgError(f"singular matrix: zero on the diagonal at {place}")
+    if not a.flags.f_contiguous:  # which BLAS would copy
         a, lower, transposed = a.T, not lower, not transposed
-    found, place = solve(a, b, lower=lower, trans=int(transposed))
-    if place:
-        raise np.linalg.LinAlgError(f"singular matrix: zero on the diagonal at {place - 1}")
-    return found
+    return blas_routine("trsm", np.result_type(a, b))(1.0, a, b, lower=lower, trans_a=int(transposed))
 
 
 def _inverse_norm(eliminated: np.ndarray) -> np.ndarray:
@@ -141,9 +151,28 @@ def _solve_eliminated(eliminated: np.ndarray, b: np.ndarray, transposed: bool) -
         return b
     if not eliminated.diagonal().all():
         raise np.linalg.LinAlgError("Singular matrix")
-    places = eliminated[-1].real.astype(np.int32)
-    found, _ = routine("getrs", b.dtype)(eliminated[:-1], places, b, trans=int(transposed))
-    return np.ascontiguousarray(found)
+    if b.shape[-1] == 1:
+        places = eliminated[-1].real.astype(np.int32)
+        return routine("getrs", b.dtype)(eliminated[:-1], places, b, trans=int(transposed))[0]
+    order = _order_of(eliminated[-1].real.astype(int).tolist())
+    factors, solve = np.asfortranarray(eliminated[:-1]), blas_routine("trsm", b.dtype)
+    if not transposed:
+        halfway = solve(1.0, factors, b[order].T, side=1, lower=1, diag=1, trans_a=1, overwrite_b=1)
+        return solve(1.0, factors, halfway, side=1, trans_a=1, overwrite_b=1).T
+    halfway = solve(1.0, factors, b.T, side=1)
+    halfway = solve(1.0, factors, halfway, side=1, lower=1, diag=1, overwrite_b=1)
+    found = np.empty(b.shape, halfway.dtype)
+    found[order] = halfway.T
+    return found
+
+
+def _order_of(exchanged: list[int]) -> list[int]:
+    """Which row stands where, after each row was exchanged with another one, in turn."""
+    order = list(range(len(exchanged)))
+    for row, other in enumerate(exchanged):
+        if other != row:
+            order[row], order[other] = order[other], order[row]
+    return order
 
 
 cholesky_factor = declare(
