@@ -9,7 +9,6 @@ In a trace the graph has the derivative, where it shows all that the tape does.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from contextlib import nullcontext
 from functools import reduce
 from typing import Any
 
@@ -19,6 +18,7 @@ from ...tracer.errors import LinearAlgebraError, MutationError, PullbackError
 from ...tracer.graph import Node, is_step_towards
 from ...tracer.ops.elementwise import add
 from ...tracer.origin import at_caller, backward_of, fail
+from ...tracer.quiet import IGNORED, floating_errors
 from ...tracer.trace import innermost
 from ..values.modes import no_grad, recording
 from ..values.nodes import Behind, Edge, GradNode, Hooks, OperatorNode, accumulator_of, targets_behind
@@ -26,25 +26,18 @@ from ..values.tensor import Tensor, make, mark_written, note_gradient
 from .anomaly import is_anomaly_enabled, require_no_nan
 from .apply import cut_off
 from .derivatives import Way, gradients
+from .direct import direct
 from .inplace import assign
 
 Cotangent = Any  # a payload; under create_graph a Tensor
+UNKNOWN: Any = object()
 ndarray = np.ndarray
+add_tensors = direct(add, add)
 
 
 def _leads_on(node: GradNode) -> bool:
-    """Whether it has an edge."""
-    return node.runs_rules or any(edge is not None for edge in node.edges)
-
-
-def _oldest(inputs: Sequence[Edge]) -> int:
-    """The least sequence number of the inputs; leaves have none, and are older than all nodes."""
-    oldest = 0
-    for target, _ in inputs:
-        if not target._is_node:
-            return 0
-        oldest = min(oldest or target.sequence, target.sequence)
-    return oldest
+    """Whether it has an edge, as all nodes of operators have."""
+    return any(edge is not None for edge in node.edges)
 
 
 class Pass:
@@ -72,12 +65,17 @@ class Pass:
         self.oldest = 0
         self.targets: list[tuple[int, int]] = []
         """The inputs as they were given."""
-        if inputs is not None:
-            self.targets = [(id(target), number) for target, number in inputs]
-            self.inputs = set(self.targets)
-            self.input_ids = {key for key, _ in self.inputs}
-            self.oldest = _oldest(inputs)
         """The sequence number that all nodes on a way to the inputs have at least."""
+        if inputs is not None:
+            oldest = None
+            for target, number in inputs:
+                key = id(target)
+                self.targets.append((key, number))
+                self.input_ids.add(key)
+                age = target.sequence if target._is_node else 0  # leaves are older than all nodes
+                oldest = age if oldest is None or age < oldest else oldest
+            self.inputs = set(self.targets)
+            self.oldest = oldest or 0
         self.ends = ends
         self.nodes: list[GradNode] = []
         """Those behind the roots, in the order in which they were made."""
@@ -96,32 +94,37 @@ class Pass:
         roots: Sequence[Edge],
         cotangents: Sequence[Cotangent],
         behind: Behind | None = None,
+        wanted: Any = UNKNOWN,
     ) -> None:
-        """Let the cotangents of the roots pass; `behind` is what is behind these, if it is known."""
-        self.reach(roots, behind)
+        """Let the cotangents of the roots pass.
+
+        What is `behind` these may be known, and which of that is `wanted` on the way to the inputs.
+        """
+        self.reach(roots, behind, wanted)
         former = recording.set(self.create_graph)
-        quiet = nullcontext() if self.create_graph else np.errstate(all="ignore")
+        errors = None if self.create_graph else floating_errors.set(IGNORED)
         try:
-            with quiet:
-                way = Way.behind(roots, self.oldest) if innermost() is not None else None
-                if way is None or not self.take_from_graph(way, roots, cotangents):
-                    for edge, cotangent in zip(roots, cotangents):
-                        self.arrive(edge, cotangent, owned=False)
-                    self.run_nodes()
-                self.finish_leaves()
-                if way is not None:
-                    self.found = {key: _apart(value) for key, value in self.found.items()}
+            way = Way.behind(roots, self.oldest) if innermost() is not None else None
+            if way is None or not self.take_from_graph(way, roots, cotangents):
+                for edge, cotangent in zip(roots, cotangents):
+                    self.arrive(edge, cotangent, owned=False)
+                self.run_nodes()
+            self.finish_leaves()
+            if way is not None:
+                self.found = {key: _apart(value) for key, value in self.found.items()}
         finally:
             recording.reset(former)
+            if errors is not None:
+                floating_errors.reset(errors)
 
-    def reach(self, roots: Sequence[Edge], behind: Behind | None) -> None:
+    def reach(self, roots: Sequence[Edge], behind: Behind | None, wanted: Any = UNKNOWN) -> None:
         """Find what is behind the roots, and the ways to the inputs."""
         if behind is None:
             first = [target for target, number in roots if (id(target), number) not in self.ends]
             behind = targets_behind(first, self.oldest, self.ends)
         self.nodes, self.leaves = list(behind.nodes), behind.leaves
         if self.inputs is not None:
-            self.wanted = self.on_the_way()
+            self.wanted = self.on_the_way() if wanted is UNKNOWN else wanted
 
     def finish_leaves(self) -> None:
         for leaf in self.leaves:
@@ -138,27 +141,31 @@ class Pass:
         assert self.inputs is not None and self.retain_graph and not self.create_graph
         self.reach([root], behind)
         nodes = self.nodes
-        former = recording.set(False)
+        former, errors = recording.set(False), floating_errors.set(IGNORED)
         try:
-            with np.errstate(all="ignore"):
-                for row, cotangent in enumerate(cotangents):
-                    self.nodes, self.found = list(nodes), {}
-                    self.arrive(root, cotangent, owned=False)
-                    self.run_nodes()
-                    self.finish_leaves()
-                    for key, stacked in zip(self.targets, places):
-                        if (value := self.found.get(key)) is not None:
-                            stacked[row] = value
+            for row, cotangent in enumerate(cotangents):
+                self.nodes, self.found = list(nodes), {}
+                self.arrive(root, cotangent, owned=False)
+                self.run_nodes()
+                self.finish_leaves()
+                for key, stacked in zip(self.targets, places):
+                    if (value := self.found.get(key)) is not None:
+                        stacked[row] = value
         finally:
             recording.reset(former)
+            floating_errors.reset(errors)
 
     def on_the_way(self) -> set[int] | None:
         """The ids of the targets from which an input is reached, the inputs included; None if all are."""
         inputs = self.input_ids
         reaching = inputs.intersection(map(id, self.leaves))
         is_first = not self.nodes or self.nodes[0].sequence >= self.oldest
-        if is_first and len(reaching) == len(self.leaves) and all(map(_leads_on, self.nodes)):
-            return None
+        if is_first and len(reaching) == len(self.leaves):
+            for node in self.nodes:
+                if not (node.runs_rules or _leads_on(node)):
+                    break
+            else:
+                return None
         for node in self.nodes:
             if node.sequence >= self.oldest and (
                 id(node) in inputs or any(edge is not None and id(edge[0]) in reaching for edge in node.edges)
@@ -179,8 +186,8 @@ class Pass:
         """Run the nodes, the latest first, each on all that has arrived at it."""
         nodes, arrived, borrowed, own = self.nodes, self.arrived, self.borrowed, self.input_ids
         retain_graph = self.retain_graph
-        are_plain = not (self.create_graph or self.ends or is_anomaly_enabled()) and innermost() is None
-        wanted = self.wanted
+        are_plain = not (self.ends or is_anomaly_enabled()) and innermost() is None
+        wanted, is_recorded = self.wanted, self.create_graph
         while nodes:
             node = nodes.pop()
             key = id(node)
@@ -195,9 +202,11 @@ class Pass:
                 asked = [edge is not None and id(edge[0]) in wanted for edge in node.edges]
                 if not any(asked):
                     continue
-            if node.may_add_itself and node.add_itself(g, arrived, borrowed):
+            if is_recorded:
+                pulled = node.pull_recorded(g, asked)
+            elif node.may_add_itself and node.add_itself(g, arrived, borrowed):
                 continue
-            if asked is None:
+            elif asked is None:
                 pulled = node.pull_all(g)  # type: ignore[attr-defined]
             else:
                 pulled = node.pull([g], asked, False)
@@ -212,8 +221,10 @@ class Pass:
                 place = id(target) if number == 0 else (id(target), number)
                 if place not in arrived:
                     arrived[place] = value
-                    if value is g or value.base is not None:
+                    if not is_recorded and (value is g or value.base is not None):
                         borrowed.add(place)
+                elif is_recorded:
+                    arrived[place] = add_tensors(arrived[place], value)
                 elif type(value) is not ndarray:
                     arrived[place] = arrived[place] + value
                     borrowed.discard(place)
@@ -236,7 +247,7 @@ class Pass:
             with backward_of(value.origin, "accumulate"):
                 self.arrived[place] = named(add(mine, value), target, source)
         else:
-            self.arrived[place] = add(mine, value) if isinstance(mine, Tensor) else mine + value
+            self.arrived[place] = add_tensors(mine, value) if isinstance(mine, Tensor) else mine + value
         self.borrowed.discard(place)
 
     def take_from_graph(self, way: Way, roots: Sequence[Edge], cotangents: Sequence[Cotangent]) -> bool:

@@ -26,7 +26,7 @@ from ..autograd.autograd import pull_back, pull_back_each
 from ..functions.common import conjugate
 from ..tape.apply import apply, of_kind
 from ..tape.derivatives import gradients, jacobians, tangents, values_behind
-from ..tape.engine import Pass
+from ..tape.engine import UNKNOWN, Pass
 from ..tracing.numpy_programs import NumpyProgram
 from ..values.differentiated import differentiating
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
@@ -36,11 +36,17 @@ from ..values.nodes import Behind, Edge, have_own_backward, next_sequence, targe
 from ..values.plain_arrays import require_plain_array
 from ..values.saved import keeping_saved_values
 from ..values.tensor import Tensor, make
-from ..values.value_kinds import NumpyScalar, NumpyTensor, as_kind, kind_of_value, plain
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind, kind_of_value, plain
 
 Function = Callable[..., Any]
 DIFFERENTIABLE = (Tensor, np.ndarray, np.generic, float, int, complex)
 ONE_LEAF = [True]
+NOTHING = Behind([], [])
+_KINDS_OF_PLAIN: dict[type, type[Tensor]] = {
+    np.ndarray: NumpyTensor, float: PythonNumber, complex: PythonNumber, np.float64: NumpyScalar,
+    np.float32: NumpyScalar,
+}  # fmt: skip
+"""Of the commonest arguments the kinds of the tensors that stand for them."""
 Argnums = int | str | Sequence[int | str]
 HOW_TO_GIVE = " Pass arrays, also in tuples, lists, dicts and dataclasses, or choose other argnums."
 
@@ -71,12 +77,16 @@ class Inputs:
     ) -> None:
         self.name = name
         self.recording = is_recording()
-        self.several = not isinstance(argnums, int | str)
+        self.several = not isinstance(argnums, (int, str))
         self.leaves: list[Tensor] = []
         """The aliases, over all differentiated arguments."""
         self._own: set[int] = set()
-        self._behind = Behind([], [])
+        self._behind = NOTHING
         """What is on the tape behind the outputs, once it was asked whether they reach outside."""
+        self._edges: list[Edge] | None = None
+        """Those of the leaves, once a pass has asked for them."""
+        self._wanted: Any = UNKNOWN
+        """Those behind the outputs that are on a way to the leaves, once a pass has found them."""
         self._first_sequence = next_sequence()
         self._layouts: list[tuple[Any, list[bool]]] = []
         changed_args, self._kwargs = list(args), dict(kwargs)
@@ -101,7 +111,7 @@ class Inputs:
                     one._is_closed = True
 
     def _replaced(self, value: Any, label: str) -> Any:
-        if value is not None and not is_container(value):
+        if type(value) in _KINDS_OF_PLAIN or (value is not None and not is_container(value)):
             alias = self._alias(value, label)
             self._layouts.append((None, ONE_LEAF))
             self.leaves.append(alias)
@@ -116,24 +126,27 @@ class Inputs:
         return aliases[0] if structure is None else unflatten(structure, aliases)
 
     def _alias(self, leaf: Any, label: str) -> Tensor:
-        if not isinstance(leaf, DIFFERENTIABLE):
-            raise ArgumentError(
-                f"{self.name}: argument '{label}' is a {type(leaf).__name__}; only tensors, arrays and "
-                f"floats can be differentiated.{how_to_pass(leaf) or HOW_TO_GIVE}"
-            )
-        if type(leaf) is not np.ndarray:
+        kind = _KINDS_OF_PLAIN.get(type(leaf))
+        is_plain = kind is not None
+        if kind is None:
+            if not isinstance(leaf, DIFFERENTIABLE):
+                raise ArgumentError(
+                    f"{self.name}: argument '{label}' is a {type(leaf).__name__}; only tensors, arrays and "
+                    f"floats can be differentiated.{how_to_pass(leaf) or HOW_TO_GIVE}"
+                )
             require_plain_array(leaf, f"{self.name}: argument '{label}'")
-        kind, value = kind_of_value(leaf), leaf.payload if isinstance(leaf, Tensor) else np.asarray(leaf)
+            kind = kind_of_value(leaf)
+        value = leaf.payload if not is_plain and isinstance(leaf, Tensor) else np.asarray(leaf)
         if value.dtype.kind not in CONTINUOUS:
             raise DTypeError(
                 f"{self.name}: argument '{label}' has dtype {value.dtype}, and only floating or "
                 "complex arguments have a gradient. Convert it first, e.g. with .astype(float), or choose "
                 "other argnums."
             )
-        if self.recording and isinstance(leaf, Tensor) and leaf.requires_grad:
+        if not is_plain and self.recording and isinstance(leaf, Tensor) and leaf.requires_grad:
             alias = as_kind(apply(reshape, leaf, shape=tuple(value.shape)), kind)
         else:
-            alias = make(self._own_node(value), kind)
+            alias = make(self._own_node(value) if type(value) is Node else value, kind)
             alias._requires_grad = True
             self._own.add(id(alias))
         alias._frozen = (
@@ -142,10 +155,8 @@ class Inputs:
         )
         return alias
 
-    def _own_node(self, value: Any) -> Any:
+    def _own_node(self, value: Node) -> Node:
         """In a trace a node that leads to the value, so that only what goes through the alias reaches it."""
-        if type(value) is not Node:
-            return value
         own = identity(value) if self.recording else stop_gradient(value)
         return own.named(value.name)
 
@@ -199,12 +210,17 @@ class Inputs:
         self, outputs: Sequence[Tensor], cotangents: Sequence[np.ndarray], retain_graph: bool
     ) -> Sequence[Tensor | None]:
         """The gradients of the leaves outside of traces, without a history; what is behind is known."""
-        edges = [(one._grad_fn or one, one._output_nr) for one in self.leaves]
+        if self._edges is None:
+            self._edges = [(one._grad_fn or one, one._output_nr) for one in self.leaves]
         roots = [(one._grad_fn or one, one._output_nr) for one in outputs]
-        one_pass = Pass(False, retain_graph, edges)
-        one_pass.run(roots, cotangents, self._behind)
-        found = [one_pass.found.get((id(target), number)) for target, number in edges]
-        return [value if value is None else make(np.asarray(value)) for value in found]
+        one_pass = Pass(False, retain_graph, self._edges)
+        one_pass.run(roots, cotangents, self._behind, self._wanted)
+        self._wanted = one_pass.wanted
+        found: list[Tensor | None] = []
+        for place in one_pass.targets:
+            value = one_pass.found.get(place)
+            found.append(value if value is None else make(np.asarray(value)))
+        return found
 
     def pulled(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], keep: bool
@@ -245,17 +261,20 @@ class Inputs:
     def _is_own(self, target: Any) -> bool:
         return id(target) in self._own or _is_closed(target)
 
-    def reach_outside(self, outputs: Iterable[Tensor], given: Iterable[Tensor] = ()) -> bool:
+    def reach_outside(self, outputs: Iterable[Tensor], given: Sequence[Tensor] = ()) -> bool:
         """Whether what is recorded depends on more that requires grad than the aliases, as on `given`.
 
         Where this was asked for the outputs alone, `has_history` answers for cotangents that come later.
         """
+        targets = []
         for output in outputs:
-            output.refresh()
-        targets = [output._grad_fn or output for output in outputs if output._requires_grad]
+            if output._view is not None:
+                output.refresh()
+            if output._requires_grad:
+                targets.append(output._grad_fn or output)
         first = self._first_sequence
         self._behind = nodes, leaves = targets_behind(targets, first)
-        if has_history(given):
+        if given and has_history(given):
             return True  # also of a value that was computed where nothing is recorded
         return self.recording and (
             (bool(nodes) and nodes[0].sequence < first) or not all(map(self._is_own, leaves))
@@ -269,10 +288,10 @@ class Inputs:
             leaves = []
             for is_present in present:
                 gradient, alias = next(waiting) if is_present else (None, None)
-                if alias is not None and gradient is None:
-                    gradient = zeros(alias)
                 if alias is not None:
-                    kind = NumpyScalar if issubclass(type(alias), NumpyScalar) else type(alias)
+                    if gradient is None:
+                        gradient = zeros(alias)
+                    kind = NumpyScalar if type(alias) is PythonNumber else type(alias)
                     gradient = self._shown_leaf(gradient, keep, kind)
                 leaves.append(gradient)
             found.append(leaves[0] if structure is None else unflatten(structure, leaves))
@@ -301,12 +320,18 @@ class Inputs:
 
 def has_history(given: Iterable[Tensor]) -> bool:
     """Whether what is recorded now depends on any of these."""
-    return is_recording() and any(one.requires_grad for one in given)
+    if is_recording():
+        for one in given:
+            if one._view is not None:
+                one.refresh()
+            if one._requires_grad:
+                return True
+    return False
 
 
 def as_tuple(argnums: Argnums) -> tuple[int | str, ...]:
     """Positions and names, also of a single argument."""
-    return (argnums,) if isinstance(argnums, int | str) else tuple(argnums)
+    return (argnums,) if isinstance(argnums, (int, str)) else tuple(argnums)
 
 
 def _places(
@@ -318,6 +343,8 @@ def _places(
         ArgumentError: the call has no such argument.
     """
     names = _parameters(function)
+    if type(argnums) is int and 0 <= argnums < min(len(args), len(names)):
+        return [(argnums, names[argnums])]
     found: list[tuple[int | str, str]] = []
     for wanted in as_tuple(argnums):
         position = list(names).index(wanted) if isinstance(wanted, str) and wanted in names else wanted

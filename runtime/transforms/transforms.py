@@ -26,11 +26,16 @@ from ..tracing.numpy_programs import running_programs
 from ..values.flatten import is_container, unflatten
 from ..values.foreign import how_to_return
 from ..values.modes import enable_grad
-from ..values.tensor import Tensor
+from ..values.plain_arrays import require_plain_array
+from ..values.saved import saved_values
+from ..values.tensor import Tensor, make
+from ..values.value_kinds import NumpyTensor
 from .derived import derived
 from .inputs import Argnums, Function, Inputs, flat, has_history, zeros
 
 FLOATING = (float, complex, np.ndarray, np.generic)
+PLAIN = frozenset((float, np.float64, np.ndarray))
+"""The commonest classes of cotangents."""
 
 # --- the public functions -------------------------------------------------------------------------------
 
@@ -277,13 +282,16 @@ def _value_and_grad(
     @running_programs
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         inputs = Inputs(name, function, args, kwargs, argnums)
-        value, aux = _split(name, inputs.evaluate(function), has_aux)
+        value, aux = inputs.evaluate(function), None
+        if has_aux:
+            value, aux = _split(name, value, has_aux)
         if reduce is not None:
             with enable_grad():
                 value = reduce(value)
         output = _single_output(name, value)
-        inputs.require_complex([output], holomorphic, of_gradient=True)
-        scalar = _as_scalar(output)
+        if holomorphic or output._value.dtype.kind != "f":
+            inputs.require_complex([output], holomorphic, of_gradient=True)
+        scalar = _as_scalar(output) if output._value.shape else output
         keep = inputs.reach_outside([scalar])
         (slopes,) = inputs.derivatives([scalar], keep)
         found = inputs.results(slopes, keep)
@@ -326,7 +334,10 @@ def _floating_output(name: str, leaf: Any) -> Tensor:
 
 def _single_output(name: str, value: Any) -> Tensor:
     """The result of which a gradient is taken, as `backward()` takes it: of one element, in any shape."""
-    if not issubclass(type(value), Tensor) and is_container(value):
+    is_tensor = issubclass(type(value), Tensor)
+    if is_tensor and not value._value.shape and value._value.dtype.kind == "f":
+        return value
+    if not is_tensor and is_container(value):
         raise OutputError(
             f"{name}: a gradient is taken of a result of type {type(value).__name__}; expected one scalar. "
             f"Return (value, aux) with has_aux=True, or use vjp."
@@ -341,8 +352,6 @@ def _single_output(name: str, value: Any) -> Tensor:
 
 
 def _as_scalar(output: Tensor) -> Tensor:
-    if not output._value.shape:
-        return output
     with enable_grad():
         return apply(reshape, output, shape=())
 
@@ -354,7 +363,15 @@ def _fitted_cotangent(name: str, given: Any, output: Tensor) -> Tensor:
         ShapeError: it has another shape.
     """
     dtype = output._value.dtype
-    cotangent = given if isinstance(given, Tensor) else standing_for(np.asarray(given))
+    if type(given) in PLAIN and saved_values() is None:
+        value = np.asarray(given)
+        if value.dtype == dtype and value.shape == output._value.shape:
+            return make(value, NumpyTensor)
+    if isinstance(given, Tensor):
+        cotangent = given
+    else:
+        require_plain_array(given, f"{name}: a cotangent or tangent")
+        cotangent = standing_for(np.asarray(given))
     if cotangent._value.dtype != dtype:
         if cotangent.is_complex() and dtype.kind != "c":
             raise DTypeError(

@@ -84,6 +84,12 @@ class GradNode:
         """Add what `g` gives to what has arrived at the edge, by its target's id, if that is possible."""
         return False
 
+    def pull_recorded(self, g: Tensor, wanted: Sequence[bool] | None = None) -> Sequence[Any]:
+        """What `pull` gives of a Tensor outside of traces, where it is recorded; None: all are wanted."""
+        if wanted is None:
+            wanted = [edge is not None for edge in self.edges]
+        return self.pull([g], wanted, True)
+
     @property
     def read(self) -> Sequence[Any]:
         """In a trace the values of the operands, one for each edge, where the graph shows the backward."""
@@ -382,8 +388,8 @@ class Plan:
     """What recording an operator takes, for one set of operands that require grad; made once, then reused."""
 
     __slots__ = (
-        "is_holomorphic", "may_broadcast", "node_class", "operator", "positions", "pull", "saves",
-        "saves_result", "saves_specs",
+        "count", "is_holomorphic", "may_broadcast", "node_class", "operator", "positions", "pull",
+        "recorded", "saves", "saves_result", "saves_specs",
     )  # fmt: skip
 
     def __init__(self, operator: Operator, mask: int, count: int, name: str) -> None:
@@ -392,7 +398,9 @@ class Plan:
         self.positions = tuple(
             position for position in range(count) if mask >> position & 1 and operator.rule_for(position)
         )
+        self.count = count
         self.pull = operator.pulling(self.positions, count, on_arrays)
+        self.recorded: Pull | None = None
         self.is_holomorphic = operator.of_complex == HOLOMORPHIC
         wanted, self.saves_result = operator.needs(self.positions, count)
         self.saves = tuple(sorted(wanted))
@@ -401,6 +409,15 @@ class Plan:
             name == "specs" or name.endswith("_spec") for rule in rules for name in rule.parameters
         )
         self.node_class = node_class(name)
+
+    def pull_recorded(self) -> Pull:
+        """The rules on tensors, which the tape records."""
+        found = self.recorded
+        if found is None:
+            found = self.recorded = self.operator.pulling(
+                self.positions, self.count, OperatorNode.on_tensors
+            )
+        return found
 
 
 _classes: dict[str, type[OperatorNode]] = {}
@@ -533,6 +550,30 @@ class OperatorNode(SavingNode):
                 return self._summed(pulled)
         return pulled
 
+    def pull_recorded(self, g: Tensor, wanted: Sequence[bool] | None = None) -> Sequence[Any]:
+        """The same of a Tensor, outside of traces, where the rules are recorded; None for not `wanted`."""
+        if self.freed:
+            raise GradientError(FREED)
+        for _, cell, version in self.versions:
+            if cell[0] != version:
+                self._require_saved()
+        plan = self.plan
+        if wanted is not None and not all(wanted[position] for position in plan.positions):
+            return self._run_rules(g, wanted, True)
+        operands, result = self._as_tensors() if self.versions else (self.operands or (), self.result)
+        specs, y_spec = self.specs or NO_SPECS
+        pulled = plan.operator.pulled(
+            plan.recorded or plan.pull_recorded(), g, result, y_spec, operands, specs, self.attributes
+        )
+        if self.shapes is None:
+            return pulled
+        found = list(pulled)
+        for position, shape in zip(plan.positions, self.shapes):
+            one = found[position]
+            if one is not None and not (isinstance(one, Tensor) and one._value.shape == shape):
+                found[position] = sum_to_shape(one, shape)
+        return found
+
     def _summed(self, pulled: Sequence[Any]) -> Sequence[Any]:
         """Cotangents of the shape that operands were broadcast to, in the operands' own."""
         found = list(pulled)
@@ -566,6 +607,8 @@ class OperatorNode(SavingNode):
 
     def _as_tensors(self) -> tuple[list[Any], Any]:
         """What was saved as tensors, with their history: so a gradient has a gradient."""
+        if self.forward is None:
+            return self._arrays_as_tensors()
         cells = {position: cell for position, cell, _ in self.versions}
         operands = [
             tensor_at(value, self.edges[position], cells.get(position) or [0, None])
@@ -576,6 +619,16 @@ class OperatorNode(SavingNode):
         result = self.result
         if result is not None:
             result = tensor_at(result, (self, 0), cells.get(-1) or [0, None])
+        return operands, result
+
+    def _arrays_as_tensors(self) -> tuple[list[Any], Any]:
+        """The same outside of traces: what was no tensor's is an array or a number as before."""
+        operands, result, edges = list(self.operands or ()), self.result, self.edges
+        for position, cell, _ in self.versions:
+            if position < 0:
+                result = tensor_at(result, (self, 0), cell)
+            else:
+                operands[position] = tensor_at(operands[position], edges[position], cell)
         return operands, result
 
     def release(self) -> None:

@@ -272,3 +272,18 @@ def test_a_traced_tensor_ends_with_its_trace() -> None:
     x = traced("x", 3)
     with pytest.raises(LeakedTraceError, match="after its trace had ended"):
         x * 2
+
+
+def test_recorded_backward_passes_are_the_same_with_hooks_which_take_the_long_way() -> None:
+    def second(is_hooked: bool) -> list[np.ndarray]:
+        x, w = (pb.tensor([0.5, 1.5, 2.5], requires_grad=True) for _ in range(2))
+        shared = pb.sin(x) * w[0]
+        if is_hooked:
+            shared.register_hook(lambda g: None)
+        loss = (shared * shared + pb.exp(-shared) * pb.cat([x[1:], w[:1]]) / (1.0 + x * x)).sum()
+        slopes = pb.autograd.grad(loss, [x, w], create_graph=True)
+        again = pb.autograd.grad(sum((one * one).sum() for one in slopes), [x, w], create_graph=True)
+        return [one.detach().numpy() for one in (*slopes, *again)]
+
+    for one, other in zip(second(True), second(False), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)

@@ -414,3 +414,24 @@ def test_a_pull_back_depends_on_its_cotangent_also_where_it_was_made_without_rec
     assert pull(w)[0].requires_grad
     with pb.no_grad():
         assert not pb.as_tensor(pull(w)[0]).requires_grad
+
+
+def test_a_cotangent_with_a_mask_is_refused() -> None:
+    """Its data alone would count."""
+    _, pull = vjp(lambda x: x * 2.0, X)
+    with pytest.raises(ArgumentError, match="masked array"):
+        pull(np.ma.masked_array(np.ones(4), [True, False, False, False]))
+
+
+def test_a_pull_back_may_be_called_in_another_ones_and_again() -> None:
+    _, pull = vjp(lambda x, w: (np.sin(x) * w)[1:], X, W)
+    first = pull(np.ones(3))
+    assert pb.grad(lambda g: np.sum(pull(g)[0]))(np.zeros(3)).shape == (3,)
+    for one, other in zip(first, pull(np.ones(3)), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("given", [1.0, np.float64(1.0), np.array(1.0), np.float32(1.0), pb.tensor(1.0)])
+def test_a_cotangent_of_a_number_may_be_any_number(given: Any) -> None:
+    _, pull = vjp(lambda x: np.sum(x * x), X)
+    np.testing.assert_allclose(pull(given)[0], 2.0 * X)

@@ -99,7 +99,8 @@ def solve_triangular(a: np.ndarray, b: np.ndarray, lower: bool, transposed: bool
         raise np.linalg.LinAlgError(f"singular matrix: zero on the diagonal at {place}")
     if not a.flags.f_contiguous:  # which BLAS would copy
         a, lower, transposed = a.T, not lower, not transposed
-    return blas_routine("trsm", np.result_type(a, b))(1.0, a, b, lower=lower, trans_a=int(transposed))
+    dtype = a.dtype if a.dtype == b.dtype else np.result_type(a, b)
+    return blas_routine("trsm", dtype)(1.0, a, b, lower=lower, trans_a=int(transposed))
 
 
 def _inverse_norm(eliminated: np.ndarray) -> np.ndarray:
