@@ -14,10 +14,12 @@ from ...tracer.errors import ArgumentError, DTypeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops.reduction import highest, lowest
 from ...tracer.spec import CONTINUOUS
+from ...tracer.trace import innermost
 from ..tape.apply import apply
 from ..tape.direct import direct
 from ..values.dtypes import is_number, promote_dtypes
 from ..values.tensor import Tensor, TorchTensor
+from ..values.value_kinds import NumpyTensor
 from .common import (
     Operand,
     Scalar,
@@ -35,6 +37,7 @@ from .common import (
     require_real,
     scalar_of,
     tensor,
+    with_short_way,
 )  # fmt: skip
 from .declared import mul
 
@@ -327,6 +330,25 @@ def _clamped(
     high = highest(dtype) if max is None else found.pop(0)
     name = "ClampBackward0" if any(isinstance(one, Tensor) for one in (low, high)) else "ClampBackward1"
     return apply(e.clamp, x, low, high, grad_name=grad_name or name)
+
+
+def clamped_directly(input: Any = None, min: Any = None, max: Any = None, *more: Any) -> Any:
+    """Floats held between numbers, by a short way; NotImplemented for what takes a closer look."""
+    kind = type(input)
+    if (kind is not TorchTensor and kind is not NumpyTensor) or more or innermost() is not None:
+        return NotImplemented
+    value = input._value
+    if type(value) is not np.ndarray or value.dtype.kind != "f" or (min is None and max is None):
+        return NotImplemented
+    if type(min) not in _BOUNDS or type(max) not in _BOUNDS:
+        return NotImplemented
+    low = lowest(value.dtype) if min is None else min
+    high = highest(value.dtype) if max is None else max
+    return apply(e.clamp, input, low, high, grad_name="ClampBackward1")
+
+
+_BOUNDS = (float, type(None))
+with_short_way(clamp, clamped_directly)
 
 
 def clamp_min(input: Operand, min: Operand) -> Tensor:

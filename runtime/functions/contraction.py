@@ -36,7 +36,7 @@ from .common import (
     with_short_way,
 )  # fmt: skip
 from .declared import sum as sum_of
-from .movement import permuted, reshape_directly, reshape_to
+from .movement import permuted, reshape_to
 from .parts import diagonal, roll
 
 __all__ = [
@@ -433,13 +433,13 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 def outer_directly(input: Any = None, other: Any = None, *more: Any) -> Any:
     """The products of the elements of two vectors by its short way; NotImplemented for all others."""
-    if not isinstance(input, Tensor) or input.ndim != 1 or np.ndim(other) != 1 or more:
+    if not isinstance(input, Tensor) or len(input._value.shape) != 1 or more:
         return NotImplemented
-    column = reshape_directly(input, -1, 1)
-    return column if column is NotImplemented else _multiplied(column, other)
+    rank = len(other._value.shape) if isinstance(other, Tensor) else np.ndim(other)
+    return _products(input, other, subscripts="a,b->ab") if rank == 1 else NotImplemented
 
 
-_multiplied = direct(e.multiply)
+_products = direct(contract, grad_name="MulBackward0")
 with_short_way(outer, outer_directly)
 ger = outer
 

@@ -239,6 +239,21 @@ def position_of(operator: Operator, input: Tensor, dim: int | None, keepdim: boo
     return reshape_to(found, (1,) * rank) if flat and keepdim and rank else found
 
 
+def running_directly(operator: Operator, of_vector: int | None = None) -> Function:
+    """The short way of what runs along a dimension; `of_vector` is that of a vector where none is given."""
+    short = direct(operator)
+
+    def function(x: Any = None, axis: Any = None, *more: Any) -> Any:
+        if not isinstance(x, Tensor) or more:
+            return NotImplemented
+        rank = len(x._value.shape)
+        if axis is None and rank == 1:
+            axis = of_vector
+        return short(x, dim=axis % rank) if type(axis) is int and -rank <= axis < rank else NotImplemented
+
+    return function
+
+
 def _running(operator: Operator) -> Function:
     """Integers and bools are accumulated in int64, unless `dtype` says otherwise."""
     name = operator.public_name
@@ -250,7 +265,7 @@ def _running(operator: Operator) -> Function:
             return apply(operator, x, dim=dim)
         return reshape_to(apply(operator, reshape_to(x, (1,)), dim=0), ())
 
-    return function
+    return with_short_way(function, running_directly(operator))
 
 
 # --- by name ----------------------------------------------------------------------------------------

@@ -6,19 +6,22 @@ is summed), then contracted pair by pair, from three on in the order that opt_ei
 
 from __future__ import annotations
 
+import functools
 import string
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
+from ...tracer.ops.contraction import contract, contraction_title
 from ..tape.apply import apply
+from ..tape.direct import direct
 from ..values.tensor import Tensor
-from .common import array_dtype, elementwise, fail, tensor
+from .common import array_dtype, elementwise, fail, tensor, with_short_way
 from .contraction import LETTERS, contracted, in_order
 from .movement import expand_to, permuted, reshape_to
 from .parts import diagonal
@@ -59,6 +62,55 @@ def einsum(*arguments: Any) -> Tensor:
     terms, result = parse_equation(equation, [one.ndim for one in operands])
     extents = _extents(equation, terms, operands)
     return _contract_all(operands, terms, result, extents)
+
+
+def einsum_directly(equation: Any = None, a: Any = None, b: Any = None, *more: Any) -> Any:
+    """The product of two operands whose indices are distinct, summed over shared ones, by a short way.
+
+    NotImplemented for what takes a closer look.
+    """
+    if type(equation) is not str or more or not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+        return NotImplemented
+    left, right = a._value.shape, b._value.shape
+    found = _plain_product(equation, len(left), len(right))
+    if found is None or any(left[place] != right[other] for place, other in found.shared):
+        return NotImplemented
+    return found.multiply(a, b, subscripts=found.subscripts)
+
+
+with_short_way(einsum, einsum_directly)
+
+
+class _PlainProduct(NamedTuple):
+    """A product of two operands that is one contraction."""
+
+    subscripts: str
+    shared: Sequence[tuple[int, int]]
+    """The dimensions of both that have one index."""
+    multiply: Callable[..., Any]
+
+
+@functools.lru_cache(maxsize=1024)
+def _plain_product(equation: str, rank: int, other_rank: int) -> _PlainProduct | None:
+    """What an equation says of two operands if that is one contraction, else None."""
+    if "." in equation:
+        return None
+    try:
+        (left, right), result = parse_equation(equation, (rank, other_rank))
+    except (ArgumentError, ValueError):  # which the general way explains
+        return None
+    are_distinct = len(set(left)) == len(left) and len(set(right)) == len(right)
+    alone = set(left) ^ set(right)
+    if not (left and right and are_distinct and alone <= set(result)):
+        return None
+    subscripts = f"{left},{right}->{result}"
+    shared = [(left.index(letter), right.index(letter)) for letter in left if letter in right]
+    return _PlainProduct(subscripts, shared, _product_called(contraction_title(subscripts)))
+
+
+@functools.cache
+def _product_called(title: str) -> Callable[..., Any]:
+    return direct(contract, grad_name=f"{title}Backward0")
 
 
 def _equation_and_operands(arguments: tuple[Any, ...]) -> tuple[str, Sequence[Any]]:

@@ -54,6 +54,16 @@ def reshape_directly(input: Any = None, *extents: Any) -> Any:
     return _reshaped(input, _shape_of, shape=shape)
 
 
+def raveled_directly(input: Any = None, order: Any = "C", *more: Any) -> Any:
+    """All dimensions merged into one where that copies nothing, by a short way; else NotImplemented."""
+    if more or order != "C" or not isinstance(input, Tensor):
+        return NotImplemented
+    value = input._value
+    if type(value) is not np.ndarray or value.ndim < 2 or not value.flags.c_contiguous:
+        return NotImplemented
+    return _reshaped(input, _shape_of, shape=-1)
+
+
 def _shape_of(shown: np.ndarray) -> dict[str, Any]:
     return {"shape": shown.shape}
 
@@ -190,6 +200,9 @@ def ravel(input: Tensor) -> Tensor:
         tensor([1, 2, 3, 4])
     """
     return flatten(input)
+
+
+with_short_way(ravel, lambda input=None, *more: NotImplemented if more else raveled_directly(input))
 
 
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
@@ -525,6 +538,28 @@ def repeat(input: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
     return apart_from(x, apply(m.reshape, repeated, shape=merged, grad_name="RepeatBackward0"))
 
 
+_expanded = direct_view(m.expand)
+_merged = direct_view(m.reshape, "RepeatBackward0")
+
+
+def tiled_directly(input: Any = None, counts: Any = None, *more: Any) -> Any:
+    """The short way of `tile` by a plain integer, or by several; NotImplemented where that copies nothing."""
+    times = (counts,) if type(counts) is int else counts
+    if more or type(times) is not tuple or not isinstance(input, Tensor):
+        return NotImplemented
+    if not INTEGER.issuperset(map(type, times)) or min(times, default=0) < 1:
+        return NotImplemented
+    shape = tuple(input._value.shape)
+    rank = max(len(times), len(shape))
+    shape, times = (1,) * (rank - len(shape)) + shape, (1,) * (rank - len(times)) + times
+    result = _reshaped(input, shape=tuple([extent for one in shape for extent in (1, one)]))
+    if result is not NotImplemented:
+        result = _expanded(result, shape=tuple([extent for pair in zip(times, shape) for extent in pair]))
+    if result is not NotImplemented:
+        result = _merged(result, shape=tuple([count * extent for count, extent in zip(times, shape)]))
+    return NotImplemented if result is NotImplemented or result._cell is input._cell else result
+
+
 def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
     """As `repeat`, but fewer numbers than dimensions mean the last ones.
 
@@ -535,3 +570,6 @@ def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
     x = tensor(input, "tile")
     times = sizes(counts if dims is None else (dims,))
     return repeat(x, (1,) * (x.ndim - len(times)) + times)
+
+
+with_short_way(tile, tiled_directly)

@@ -17,7 +17,9 @@ from ...tracer.ops.ordering import sorted_positions, sorted_values
 from ...tracer.spec import INT64
 from ...tracer.trace import is_tracing
 from ..tape.apply import apply, unwrap, wrap
-from ..values.tensor import Tensor
+from ..tape.direct import direct
+from ..values.tensor import Tensor, TorchTensor
+from ..values.value_kinds import NumpyTensor
 from .common import (
     FLOAT64,
     all_dims,
@@ -99,7 +101,21 @@ def ordered_values(x: Tensor, dim: int) -> Tensor:
     dim = one_dim(dim, require_real(x, "sort").ndim, "sort")
     if not x.ndim or array_dtype(x).kind not in "fiu":
         return along(x, ordered_positions(x, dim), dim) if x.ndim else x
+    if dim == x.ndim - 1:
+        return apply(sorted_values, x)
     return movedim(apply(sorted_values, movedim(x, dim, -1)), -1, dim)
+
+
+_sorted = direct(sorted_values, kinds="f")
+
+
+def sorted_directly(x: Any = None, axis: Any = -1, *more: Any) -> Any:
+    """The values of an array in order along its last dimension, by a short way; NotImplemented for others."""
+    kind = type(x)
+    if (kind is not TorchTensor and kind is not NumpyTensor) or more or type(axis) is not int:
+        return NotImplemented
+    rank = len(x._value.shape)
+    return _sorted(x) if rank and (axis == -1 or axis == rank - 1) else NotImplemented
 
 
 @numpy_names

@@ -25,15 +25,17 @@ from ...tracer.trace import current_trace, innermost
 from ..autograd.foreign_calls import call_python, outside_of_traces, sample_of
 from ..bytecode.library_calls import inside_of_library, public_name
 from ..functions import PUBLIC, offered
-from ..functions.arithmetic import pow_directly
+from ..functions.arithmetic import clamped_directly, pow_directly
 from ..functions.assignment import copy_
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
 from ..functions.comparison import where_directly
 from ..functions.contraction import matmul_directly, outer_directly
-from ..functions.conventions import reduced_directly
+from ..functions.conventions import reduced_directly, running_directly
+from ..functions.einsum import einsum_directly
 from ..functions.joining import cat_directly, stack_directly
 from ..functions.linalg import solved_directly
-from ..functions.movement import permuted_directly, reshape_directly
+from ..functions.movement import permuted_directly, raveled_directly, reshape_directly, tiled_directly
+from ..functions.ordering import sorted_directly
 from ..functions.parts import rolled_directly
 from ..functions.reduction import mean_directly
 from ..tape.apply import apart_from, apply, of_kind, standing_for, wrap
@@ -103,10 +105,21 @@ DIRECT_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.transpose: permuted_directly,
     np.where: where_directly,
     np.roll: rolled_directly,
+    np.clip: clamped_directly,
+    np.sort: sorted_directly,
+    np.ravel: raveled_directly,
+    np.tile: tiled_directly,
+    np.einsum: einsum_directly,
+    **{
+        getattr(np, name): running_directly(one, of_vector=0)
+        for one in operators("scan")
+        if one.arguments == "running"
+        for name in one.numpy
+    },
     np.linalg.solve: solved_directly,
 }
 """The same for functions of one or two arguments, or of an axis and `keepdims`."""
-OF_THREE = frozenset((np.where, np.roll))
+OF_THREE = frozenset((np.where, np.roll, np.clip, np.einsum))
 """Those of up to three arguments."""
 AXIS_OPTIONS = {"axis", "keepdims"}
 NUMBERS = (bool, int, float, complex)
