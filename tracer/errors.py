@@ -12,11 +12,14 @@ import numpy as np
 class PullbackError(Exception):
     """The base class of pullback's own errors.
 
-    A note says the user's line, where the message does not. Of a traceback pytest and IPython show the user's
+    A note says the user's line, where the message does not, and of what is wrong with arguments the function,
+    with the dtypes and shapes that it was given. Of a traceback pytest and IPython show the user's
     frames, but of errors that are a defect of pullback's.
     """
 
     is_defect = False
+    tells_call = False
+    """Whether it is about the arguments of a function, which a note says with their dtypes and shapes."""
 
     def __init__(self, *arguments: object) -> None:
         from .tracebacks import locate  # which asks for the user's frames, as errors do
@@ -29,17 +32,25 @@ class PullbackError(Exception):
 class ShapeError(PullbackError, RuntimeError, ValueError):
     """Shapes that do not fit together, or do not fit the operator."""
 
+    tells_call = True
+
 
 class DTypeError(PullbackError, RuntimeError, TypeError):
     """A dtype that is not supported, or not by this operator."""
+
+    tells_call = True
 
 
 class DimensionError(PullbackError, IndexError, ValueError):
     """A dimension or an index out of range."""
 
+    tells_call = True
+
 
 class ArgumentError(PullbackError, TypeError, ValueError):
     """An argument of the wrong kind, an option that does not exist, or options that exclude each other."""
+
+    tells_call = True
 
 
 class GradientError(PullbackError, RuntimeError):

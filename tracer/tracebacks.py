@@ -6,20 +6,32 @@ pytest and IPython leave out frames with a local variable `__tracebackhide__`; P
 from __future__ import annotations
 
 import inspect
+import itertools
 import sys
 from collections.abc import Iterator
 from types import FrameType, TracebackType
 
+from .failed_calls import call_of, is_said
 from .origin import calling_frame, is_own, is_users_code, place_of_line
 
 
 def locate(error: BaseException) -> None:
-    """Hide pullback's frames above, and note the user's line unless the error says it."""
+    """Hide pullback's frames above, and note the user's call and line unless the error says them."""
     frame = calling_frame()
     if frame is None:
         return
+    if getattr(error, "tells_call", False):
+        _note_call(error, frame)
     _hide(_stack(sys._getframe(1)))
     _note(error, place_of_line(frame.f_code.co_filename, frame.f_lineno))
+
+
+def _note_call(error: BaseException, users: FrameType) -> None:
+    """Note the call of the user's in which an error is raised."""
+    inner = itertools.takewhile(lambda one: one is not users, _stack(sys._getframe(2)))
+    call = call_of([one for one in inner if is_own(one.f_code)][::-1])
+    if call and not is_said(str(error), call):
+        error.add_note(f"  in {call}")
 
 
 def hide_own_frames(error: BaseException) -> None:

@@ -308,12 +308,16 @@ def _bind_arithmetic(general: dict[str, Callable[..., Any]], kind: type[Tensor])
     for method, operator, title in (("add", add, "Add"), ("sub", subtract, "Sub"), ("mul", multiply, "Mul")):
         name = f"{title}Backward0"
         computed = _arithmetic(operator, name, general[f"__{method}__"])
+        computed.__name__ = f"__{method}__"  # as messages call it
         _bind(f"__{method}__", direct(operator, computed, name), kind)
         if method != "sub":
             reflected = _reflected(operator, name, general[f"__r{method}__"])
+            reflected.__name__ = f"__r{method}__"
             _bind(f"__r{method}__", direct(operator, reflected, name, reflected=True), kind)
     name = "DivBackward0"
-    _bind("__truediv__", direct(divide, _arithmetic(divide, name, general["__truediv__"]), name), kind)
+    computed = _arithmetic(divide, name, general["__truediv__"])
+    computed.__name__ = "__truediv__"
+    _bind("__truediv__", direct(divide, computed, name), kind)
     for method, operator, name in (("rsub", subtract, "RsubBackward1"), ("rtruediv", divide, "MulBackward0")):
         _bind(f"__{method}__", direct(operator, general[f"__{method}__"], name, reflected=True), kind)
     _bind("__pow__", _first(arithmetic.pow_directly, general["__pow__"]), kind)

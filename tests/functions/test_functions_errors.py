@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pullback as pb
 from pullback.runtime.autograd import autograd
 from pullback.runtime.functions import METHODS, PUBLIC, fourier
 from pullback.runtime.tape.apply import wrap
@@ -303,3 +304,37 @@ def test_second_derivatives_at_special_points() -> None:
     (first,) = autograd.grad(PUBLIC["sinc"](x).sum(), [x], create_graph=True)
     (second,) = autograd.grad(first.sum(), [x])
     np.testing.assert_allclose(second.numpy(), -(np.pi**2) / 3)
+
+
+Y = pb.ones(4)
+CALLS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: pb.cat([pb.ones(2, 3), Y]), "cat(tensors: [float32[2, 3], float32[4]])"),
+    (lambda: np.concatenate([Y, np.ones((2, 3))]), "numpy.concatenate(arrays: [float32[4], float64[2, 3]])"),
+    (lambda: np.linalg.solve(pb.ones(2, 3), Y), "numpy.linalg.solve(a: float32[2, 3], b: float32[4])"),
+    (lambda: pb.bmm(Y, mat2=Y), "bmm(input: float32[4], mat2=float32[4])"),
+    (lambda: Y.sum(5), "sum(input: float32[4], dim: 5)"),
+    (lambda: Y.reshape(7), "reshape(input: float32[4], 7)"),
+    (lambda: Y.view(5, 5), "view(self: float32[4], 5, 5)"),
+    (lambda: pb.fft.fft(Y, dim=7), "fft(input: float32[4], dim=7)"),
+    (lambda: Y[7], "getitem(input: float32[4], index: 7)"),
+    (lambda: pb.einsum("ij,jk", Y, Y), "einsum('ij,jk', float32[4], float32[4])"),
+    (lambda: pb.grad(lambda t: np.dot(t, np.ones(5)))(np.ones(4)), "numpy.dot(a: float64[4], b: float64[5])"),
+    (lambda: pb.compile(lambda t: t.reshape(7))(np.ones(4)), "reshape(self: float64[4], 7, order='C')"),
+    (lambda: pb.vmap(lambda row: row.view(5))(pb.ones(2, 4)), "view(self: float32[4], 5)"),
+]
+
+
+@pytest.mark.parametrize(("call", "expected"), CALLS, ids=[expected for _, expected in CALLS])
+def test_what_is_wrong_with_arguments_notes_the_call(call: Callable[[], Any], expected: str) -> None:
+    with pytest.raises((ShapeError, DimensionError, ArgumentError)) as raised:
+        call()
+    assert [note for note in raised.value.__notes__ if "  in " in note] == [f"  in {expected}"]
+
+
+@pytest.mark.parametrize(
+    "call", [lambda: X + ones(4), lambda: pb.add(X, Y), lambda: pb.sin("a"), lambda: pb.linalg.svd(Y)]
+)
+def test_a_call_that_the_message_tells_is_not_told_again(call: Callable[[], Any]) -> None:
+    with pytest.raises((ShapeError, ArgumentError)) as raised:
+        call()
+    assert not [note for note in getattr(raised.value, "__notes__", ()) if "  in " in note]
