@@ -13,7 +13,7 @@ import numpy as np
 
 from ...tracer.ops.elementwise import zeros_like
 from ...tracer.ops.movement import dilate, flip, reshape, slice_, slice_update
-from ...tracer.ops.reduction import sum_to_shape
+from ...tracer.ops.reduction import sum_to_shape, summed_to_shape
 from ...tracer.trace import innermost
 from ..values.modes import is_recording
 from ..values.nodes import Edge, GradNode, next_sequence, observers
@@ -77,6 +77,11 @@ class PartBackward(GradNode):
         found[self.index] = g
         return (found,)
 
+    def pull_many(self, g: Any) -> Sequence[Any]:
+        found = np.zeros((len(g), *self.shape), g.dtype)
+        found[_of_each(self.index)] = g
+        return (found,)
+
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         (g,) = cotangents
         if type(g) is ndarray:  # no Tensor that stands for one
@@ -111,6 +116,11 @@ BACKWARD: dict[type, type[PartBackward]] = {
 """What PyTorch calls the node of what an item does, by its class."""
 
 
+def _of_each(index: Index) -> tuple[Any, ...]:
+    """The index of the same part of each of several arrays, which lie along a first dimension."""
+    return (ALL, *index) if type(index) is tuple else (ALL, index)
+
+
 class CopySlices(GradNode):
     """Of an array into which a part was written: its cotangent is the part's there, and zero for the rest."""
 
@@ -133,6 +143,13 @@ class CopySlices(GradNode):
         if self.edges[1] is not None:
             part = sum_to_shape(g[self.index], self.part)
         return rest, part
+
+    def pull_many(self, g: Any) -> Sequence[Any]:
+        index, rest = _of_each(self.index), g.copy()
+        part, rest[index] = rest[index].copy(), 0
+        new = part.ndim - 1 - len(self.part)
+        part = summed_to_shape(part, (len(g), *(1,) * new, *self.part))
+        return rest, part.reshape(len(g), *self.part)
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         (g,) = cotangents

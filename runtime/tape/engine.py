@@ -25,6 +25,7 @@ from ..values.nodes import Behind, Edge, GradNode, Hooks, OperatorNode, accumula
 from ..values.tensor import Tensor, make, mark_written, note_gradient
 from .anomaly import is_anomaly_enabled, require_no_nan
 from .apply import cut_off
+from .batched import may_be_batched, most_at_once, pulled_at_once
 from .derivatives import Way, gradients
 from .direct import direct
 from .inplace import assign
@@ -134,7 +135,7 @@ class Pass:
     def run_each(
         self, root: Edge, cotangents: np.ndarray, behind: Behind | None, places: Sequence[np.ndarray]
     ) -> None:
-        """Let one cotangent after the other pass, outside of traces, which shares what `reach` finds.
+        """Let several cotangents pass, outside of traces, all at once where that is possible.
 
         What each of them is at the inputs is written into a row of `places`, which has zeros else.
         """
@@ -142,7 +143,13 @@ class Pass:
         self.reach([root], behind)
         nodes = self.nodes
         former, errors = recording.set(False), floating_errors.set(IGNORED)
+        at_once = most_at_once(nodes, cotangents[0].size) if self.takes_many(cotangents) else 1
         try:
+            if at_once > 1:
+                for first in range(0, len(cotangents), at_once):
+                    part = slice(first, first + at_once)
+                    self.sweep_many(root, cotangents[part], [one[part] for one in places])
+                return
             for row, cotangent in enumerate(cotangents):
                 self.nodes, self.found = list(nodes), {}
                 self.arrive(root, cotangent, owned=False)
@@ -154,6 +161,37 @@ class Pass:
         finally:
             recording.reset(former)
             floating_errors.reset(errors)
+
+    def takes_many(self, cotangents: np.ndarray) -> bool:
+        """Whether several cotangents may pass at once."""
+        are_plain = not is_anomaly_enabled() and all(leaf._hooks is None for leaf in self.leaves)
+        is_real = cotangents.dtype.kind == "f" and len(cotangents) > 1
+        return is_real and are_plain and may_be_batched(self.nodes)
+
+    def sweep_many(self, root: Edge, cotangents: np.ndarray, places: Sequence[np.ndarray]) -> None:
+        """`sweep` of many cotangents, along their first dimension."""
+        arrived: dict[int, np.ndarray] = {id(root[0]): cotangents}
+        for node in reversed(self.nodes):
+            g = arrived.get(id(node))
+            wanted = [edge is not None and self.is_wanted(edge[0]) for edge in node.edges]
+            if g is None or not any(wanted):
+                continue
+            for edge, value in zip(node.edges, self.of_many(node, g, wanted)):
+                if value is not None and edge is not None and self.is_wanted(edge[0]):
+                    key = id(edge[0])
+                    arrived[key] = arrived[key] + value if key in arrived else value
+        for (key, _), stacked in zip(self.targets, places):
+            if key in arrived:
+                stacked[...] = arrived[key]
+
+    def of_many(self, node: GradNode, g: np.ndarray, wanted: Sequence[bool]) -> Sequence[Any]:
+        """What a node makes of many cotangents; LinearAlgebraError where LAPACK fails."""
+        try:
+            return pulled_at_once(node, g, wanted)
+        except np.linalg.LinAlgError as error:
+            if isinstance(error, PullbackError):
+                raise
+            fail(LinearAlgebraError, f"backward: a matrix of the gradient has no result: {error}.")
 
     def on_the_way(self) -> set[int] | None:
         """The ids of the targets from which an input is reached, the inputs included; None if all are."""

@@ -211,7 +211,7 @@ def jacobian(
         A function of the same arguments. For a result of shape `s` and an argument of shape `a` it gives an
         array of shape `s + a`, nested as the result, then as the argument. Compiled, or of a compiled
         function, it is a loop over the elements of the result or of the argument, whichever are fewer;
-        else one pull-back for each element of the result.
+        else one backward pass for all elements of the result at once.
 
     Raises:
         DTypeError: a differentiated argument or a result is no float, or both are complex without

@@ -84,6 +84,10 @@ class GradNode:
         """Add what `g` gives to what has arrived at the edge, by its target's id, if that is possible."""
         return False
 
+    def pull_many(self, g: Any) -> Sequence[Any] | None:
+        """What `pull_all` gives of many arrays, along the first dimension of `g`; None if not at once."""
+        return None
+
     def pull_recorded(self, g: Tensor, wanted: Sequence[bool] | None = None) -> Sequence[Any]:
         """What `pull` gives of a Tensor outside of traces, where it is recorded; None: all are wanted."""
         if wanted is None:
@@ -550,13 +554,17 @@ class OperatorNode(SavingNode):
                 return self._summed(pulled)
         return pulled
 
-    def pull_recorded(self, g: Tensor, wanted: Sequence[bool] | None = None) -> Sequence[Any]:
-        """The same of a Tensor, outside of traces, where the rules are recorded; None for not `wanted`."""
+    def require_saved(self) -> None:
+        """GradientError where what the rules need is gone, or was written to since."""
         if self.freed:
             raise GradientError(FREED)
         for _, cell, version in self.versions:
             if cell[0] != version:
                 self._require_saved()
+
+    def pull_recorded(self, g: Tensor, wanted: Sequence[bool] | None = None) -> Sequence[Any]:
+        """The same of a Tensor, outside of traces, where the rules are recorded; None for not `wanted`."""
+        self.require_saved()
         plan = self.plan
         if wanted is not None and not all(wanted[position] for position in plan.positions):
             return self._run_rules(g, wanted, True)
