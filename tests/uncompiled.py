@@ -15,6 +15,7 @@ from pullback.codegen import ir
 from pullback.codegen.ir.interpret import TooLong
 from pullback.codegen.ir.verify import verify
 from pullback.codegen.program import Program, run_by
+from pullback.tracer.trace import is_tracing
 
 MOST_ELEMENTS = 5000
 """Of a program's values: the interpreter of the loop IR takes some 10 microseconds for each."""
@@ -63,7 +64,9 @@ def uncompiled() -> AbstractContextManager[None]:
 
 def counts(x: Any) -> Any:
     """How many elements are 0, 1 and 2, by a function that is not compiled."""
-    return pb.histogramdd(1.0 * x.reshape(-1, 1), [3], range=[-0.5, 2.5])[0]
+    if is_tracing():
+        raise pb.errors.EagerOnlyError("counts() has no form in code")
+    return pb.histogram(1.0 * x.reshape(-1), 3, range=(-0.5, 2.5))[0]
 
 
 def normals(*shapes: tuple[int, ...]) -> list[np.ndarray]:

@@ -19,6 +19,7 @@ from .common import (
     array_dtype,
     as_dtype,
     fail,
+    filled,
     floating,
     iota,
     is_scalar,
@@ -241,27 +242,43 @@ def _edges(values: np.ndarray, bins: int | Tensor, ends: Sequence[float] | None)
 def _traced_histogram(
     row: Tensor, bins: int | Tensor, range: Any, weight: Tensor | None, density: bool
 ) -> Histogram:
+    edges = _traced_edges(row, bins, range)
+    weights = None if weight is None else weight._detached()
+    counts = as_dtype(counts_between(row, edges, weights), array_dtype(row))
+    return Histogram(as_density(counts, [edges]) if density else counts, edges)
+
+
+def _traced_edges(row: Tensor, bins: int | Tensor, ends: Any) -> Tensor:
+    """`_edges` of traced values."""
     dtype = array_dtype(row)
     if isinstance(bins, Tensor):
-        edges = as_dtype(bins._detached(), dtype)
-    else:
-        low, high = range or (0.0, 0.0 if row.numel() else 1.0)
-        first, last = _traced_bounds(row, low, high, 0.5, "histogram")
-        steps = as_dtype(iota(bins), FLOAT64) * ((last - first) / bins) + first
-        edges = as_dtype(where(iota(bins + 1) < bins, cat([steps, steps[:1]], 0), last), dtype)
-    weights = None if weight is None else weight._detached().reshape(-1)
-    counts = as_dtype(counts_between(row, edges, weights), dtype)
-    if density:
-        counts = counts / (part(edges, 0, 1, len(edges)) - part(edges, 0, 0, len(edges) - 1)) / counts.sum()
-    return Histogram(counts, edges)
+        return as_dtype(bins._detached(), dtype)
+    low, high = ends or (0.0, 0.0 if row.numel() else 1.0)
+    first, last = _traced_bounds(row, low, high, 0.5, "histogram")
+    steps = as_dtype(iota(bins), FLOAT64) * ((last - first) / bins) + first
+    return as_dtype(where(iota(bins + 1) < bins, cat([steps, steps[:1]], 0), last), dtype)
 
 
 def counts_between(row: Tensor, edges: Tensor, weights: Tensor | None) -> Tensor:
     """How many elements, or what weights, lie between edges; the last bin has its upper edge."""
-    at = row.reshape(-1, 1)
-    upper = cat([at < edges[1:-1], at <= edges[-1:]], 1)
-    inside = (at >= edges[:-1]) & upper
-    return sum_of(inside if weights is None else where(inside, weights.reshape(-1, 1), 0), 0)
+    return counts_in_grid([row], [edges], weights)
+
+
+def counts_in_grid(columns: Sequence[Tensor], edges: Sequence[Tensor], weights: Tensor | None) -> Tensor:
+    """The same of points, whose coordinates are columns, in a grid: a dimension for each coordinate."""
+    shape = tuple(one.shape[0] - 1 for one in edges)
+    places: Any = 0
+    outside: Any = False
+    for column, along_it, bins in zip(columns, edges, shape):
+        values = column._detached().reshape(-1)
+        is_last = as_dtype(apply(e.equal, *promoted("histogram", values, along_it[-1])), INT64)
+        at = insertion_places(along_it, values, right=True) - 1 - is_last
+        outside = (at < 0) | (at >= bins) | outside
+        places = places * bins + at
+    total = math.prod(shape)
+    given = as_dtype(apply(e.zeros_like, places), INT64) + 1 if weights is None else weights.reshape(-1)
+    counts = index_add(filled((total + 1,), 0, array_dtype(given)), 0, where(outside, total, places), given)
+    return part(counts, 0, 0, total).reshape(shape)
 
 
 def histogramdd(
@@ -283,21 +300,43 @@ def histogramdd(
         tensor([[0., 1.],
                 [1., 1.]])
     """
-    values = values_of(require_real(floating(input, "histogramdd"), "histogramdd"), "histogramdd")
-    count = values.shape[-1] if values.ndim > 1 else 0
+    x = require_real(floating(input, "histogramdd"), "histogramdd")
+    count = x.shape[-1] if x.ndim > 1 else 0
     each = [bins] * count if isinstance(bins, int) else list(bins)
     ends = [None] * count if range is None else list(zip(range[::2], range[1::2]))
     if not count or len(each) != count or len(ends) != count:
         fail(
             ShapeError,
             f"histogramdd(): bins and ends for each of {count} coordinates are expected, found {len(each)} "
-            f"and {len(ends)} for points of shape {tuple(values.shape)}",
+            f"and {len(ends)} for points of shape {tuple(x.shape)}",
         )
+    if is_tracing():
+        return _traced_histogram_of_points(x._detached().reshape(-1, count), each, ends, weight, density)
+    values = values_of(x, "histogramdd")
     points = values.reshape(-1, count)
     edges = [_edges(points[:, place], *one) for place, one in enumerate(zip(each, ends))]
     weights = None if weight is None else values_of(weight, "histogramdd").reshape(-1)
     counts, _ = np.histogramdd(points, edges, weights=weights, density=density)
     return HistogramOfPoints(wrap(counts.astype(values.dtype)), tuple(map(wrap, edges)))
+
+
+def _traced_histogram_of_points(
+    points: Tensor, bins: Sequence[Any], ends: Sequence[Any], weight: Tensor | None, density: bool
+) -> HistogramOfPoints:
+    columns = [points[:, place] for place in range(points.shape[1])]
+    edges = [_traced_edges(*one) for one in zip(columns, bins, ends)]
+    weights = None if weight is None else weight._detached()
+    counts = as_dtype(counts_in_grid(columns, edges, weights), array_dtype(points))
+    return HistogramOfPoints(as_density(counts, edges) if density else counts, tuple(edges))
+
+
+def as_density(counts: Tensor, edges: Sequence[Tensor]) -> Tensor:
+    """Counts in a grid over their sum and the bins' volumes."""
+    total = sum_of(counts)
+    for dim, one in enumerate(edges):
+        widths = part(one, 0, 1, one.shape[0]) - part(one, 0, 0, one.shape[0] - 1)
+        counts = counts / widths.reshape(*(-1 if axis == dim else 1 for axis in range(len(edges))))
+    return counts / total
 
 
 def unique(

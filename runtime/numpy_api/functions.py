@@ -27,7 +27,7 @@ from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import PythonNumber, as_array
 from .protocols import FUNCTIONS, converted, fresh
-from .values import averaged, axes_of, axis_of, each_once, known, places, promoted, require_choice
+from .values import averaged, axes_of, axis_of, each_once, places, promoted, require_choice
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -198,9 +198,7 @@ implements(np.tile)(
     lambda A, reps: movement.tile(tensor_of(A), (reps,) if isinstance(reps, INTEGERS) else tuple(reps))
 )
 implements(np.repeat)(
-    lambda a, repeats, axis=None: selection.repeat_interleave(
-        tensor_of(a), known("repeat", repeats)[0] if isinstance(repeats, Tensor) else repeats, axis
-    )
+    lambda a, repeats, axis=None: selection.repeat_interleave(tensor_of(a), repeats, axis)
 )
 implements(np.tril)(lambda m, k=0: parts.tril(tensor_of(m), k))
 implements(np.triu)(lambda m, k=0: parts.triu(tensor_of(m), k))

@@ -8,14 +8,15 @@ from typing import Any, cast
 import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
+from ...tracer.spec import INT64
 from ..functions import PUBLIC, joining, movement, selection
 from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, is_traced
-from ..tape.apply import wrap
 from ..tensors.conversion import tensor_of
 from ..values.asked import Asked
 from ..values.tensor import Tensor
 from .functions import implements
-from .values import averaged, axis_of, known, promoted, require_choice
+from .protocols import without_rule
+from .values import averaged, axis_of, promoted, require_choice
 
 # --- places -------------------------------------------------------------------------------------------------
 
@@ -118,15 +119,23 @@ implements(np.fft.ifftshift)(lambda x, axes=None: shifted(x, axes, -1))
 
 
 @implements(np.trim_zeros, shares=True)
-def trim_zeros(filt: Any, trim: str = "fb") -> Tensor:
-    """Without zeros in front and at the end."""
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
+    """Without what holds nothing but zeros at the begin and the end of each dimension."""
     x = tensor_of(filt)
     require_choice(trim.lower(), ("f", "b", "fb", "bf"), "trim_zeros", "trim")
-    places = np.flatnonzero(known("trim_zeros", x)[0])
-    if not places.size:
-        return x[:0]
-    start = int(places[0]) if "f" in trim.lower() else 0
-    return x[start : int(places[-1]) + 1 if "b" in trim.lower() else x.shape[0]]
+    stays = PUBLIC["ne"](x._detached(), 0)
+    given = range(x.ndim) if axis is None else [axis] if isinstance(axis, INTEGERS) else axis
+    axes = sorted({axis_of(one, x, "trim_zeros") for one in given})
+    if not bool(PUBLIC["any"](stays)):
+        return x[tuple(slice(0, 0) if dim in axes else slice(None) for dim in range(x.ndim))]
+    kept = [slice(None)] * x.ndim
+    for dim in axes:
+        others = tuple(one for one in range(x.ndim) if one != dim)
+        along = as_dtype(PUBLIC["any"](stays, others) if others else stays, INT64)
+        start = int(PUBLIC["argmax"](along, 0)) if "f" in trim.lower() else 0
+        behind = int(PUBLIC["argmax"](PUBLIC["flip"](along, 0), 0)) if "b" in trim.lower() else 0
+        kept[dim] = slice(start, x.shape[dim] - behind)
+    return x[tuple(kept)]
 
 
 # --- what arrays are ----------------------------------------------------------------------------------------
@@ -202,10 +211,8 @@ def angle(z: Any, deg: bool = False) -> Tensor:
 
 
 def _of_bits(function: Any) -> None:
-    """Functions of integers that NumPy computes from values, of which there is no gradient."""
-    implements(function)(
-        lambda a, axis=None, **options: wrap(function(known(function.__name__, a)[0], axis, **options))
-    )
+    """Functions of integers that are called as they are: there is no gradient."""
+    implements(function)(lambda a, *given, **options: without_rule(function, (a, *given), options))
 
 
 _of_bits(np.packbits)

@@ -5,19 +5,23 @@ Which elements are equal is known from values alone: in a trace that is a questi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import builtins
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, UnsupportedError
+from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.ops import elementwise as e
+from ...tracer.spec import INT64, Spec
 from ...tracer.trace import is_tracing
-from ..functions import PUBLIC, declared, joining, reduction, selection
-from ..functions.common import array_dtype, as_dtype, fail
-from ..functions.counting import counts_between, distinct, rows_along
-from ..tape.apply import wrap
+from ..autograd.foreign_calls import call_python
+from ..functions import PUBLIC, joining, selection
+from ..functions.common import array_dtype, as_dtype, fail, is_traced
+from ..functions.counting import as_density, counts_between, counts_in_grid, distinct, rows_along
+from ..solvers.requirements import Failure, require
+from ..tape.apply import apply, wrap
 from ..tensors.conversion import tensor_of
-from ..values.lost_gradients import refuse_constant
 from ..values.tensor import Tensor
 from .differences import linspace
 from .functions import FUNCTIONS, implements
@@ -79,11 +83,19 @@ def union1d(ar1: Any, ar2: Any) -> Tensor:
 
 @implements(np.intersect1d)
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    """The elements that both have."""
-    x, y = _flat(ar1, ar2)
-    one, other = known("intersect1d", x, y)
-    _, first, second = np.intersect1d(one, other, assume_unique, return_indices=True)
-    return (x[first], wrap(first), wrap(second)) if return_indices else x[first]
+    """The elements that both have; the gradient of each goes to its first place in the first one."""
+    given = _flat(ar1, ar2)
+    firsts = [None if assume_unique else _distinct(one, None)[1][0] for one in given]
+    one, other = (x if places is None else x[places] for x, places in zip(given, firsts))
+    both = joining.cat([one, other], 0)._detached()
+    order = FUNCTIONS[np.argsort](both, -1, "stable")
+    ordered = both[order]
+    twice = PUBLIC["eq"](ordered[1:], ordered[:-1])
+    found = [order[:-1][twice], order[1:][twice] - one.shape[0]]
+    if not return_indices:
+        return one[found[0]]
+    indices = [at if places is None else places[at] for at, places in zip(found, firsts)]
+    return (one[found[0]], *indices)
 
 
 @implements(np.setdiff1d)
@@ -91,8 +103,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
     """The elements of the first that the other does not have."""
     x, y = _flat(ar1, ar2)
     x = x if assume_unique else _distinct(x, None)[0]
-    one, other = known("setdiff1d", x, y)
-    return x[~np.isin(one, other)]
+    return x[~PUBLIC["isin"](x._detached(), y._detached())]
 
 
 @implements(np.setxor1d)
@@ -101,18 +112,32 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
     given = _flat(ar1, ar2)
     both = joining.cat(given if assume_unique else [_distinct(one, None)[0] for one in given], 0)
     values, (_, _, counts) = _distinct(both, None)
-    return values[known("setxor1d", counts)[0] == 1]
+    return values[PUBLIC["eq"](counts, 1)]
 
 
 # --- histograms ---------------------------------------------------------------------------------------------
 
 
+def _number_of_bins(x: Tensor, rule: str, range: Any) -> int:
+    """By one of NumPy's rules, of the values that x has now."""
+    ends = None if range is None else tuple(range)
+
+    def run(array: np.ndarray) -> list[np.ndarray]:
+        return [np.asarray(len(np.histogram_bin_edges(array, rule, ends)) - 1)]
+
+    if not is_tracing():
+        return int(run(x._detached()._value)[0])
+    key = rule, ends
+    return int(call_python(_number_of_bins, key, "bins", run, [x._detached()], [Spec((), INT64)])[0])
+
+
 def _edges(x: Tensor, bins: Any, range: Any, function: str) -> Tensor:
     """Where the bins begin and end; gradients flow to the ends of the data."""
     if isinstance(bins, str):
-        bins = len(np.histogram_bin_edges(known(function, x)[0], bins, range)) - 1
+        bins = _number_of_bins(x, bins, range)
     if np.ndim(bins):
-        return tensor_of(bins)
+        reason = f"numpy.{function}: bins must increase monotonically."
+        return _required(tensor_of(bins), _is_in_order, reason)
     if bins < 1:
         fail(ArgumentError, f"numpy.{function}: at least one bin is expected, found {bins}.")
     if range is None:
@@ -121,9 +146,24 @@ def _edges(x: Tensor, bins: Any, range: Any, function: str) -> Tensor:
         )
     else:
         first, last = map(averaged, range)
+    reason = f"numpy.{function}: the range must be finite, and its end not below its begin."
+    last = _required(last, lambda end: PUBLIC["isfinite"](end - first._detached()) & (end >= first), reason)
     half = PUBLIC["where"](PUBLIC["eq"](first, last), 0.5, 0.0)
     found = linspace(averaged(first) - half, averaged(last) + half, int(bins) + 1)
     return as_dtype(found, np.result_type(array_dtype(first), array_dtype(last), 0.5))
+
+
+def _is_in_order(edges: Tensor) -> Tensor:
+    return PUBLIC["all"](edges[1:] >= edges[:-1])
+
+
+def _required(x: Tensor, holds: Callable[[Tensor], Tensor], reason: str) -> Tensor:
+    """x, if that holds of its values; ArgumentError elsewhere, in code as well."""
+    given = x._detached()
+    truth = holds(given)
+    if not is_traced(truth):
+        return x if bool(truth) else fail(ArgumentError, reason)
+    return x + require(apply(e.zeros_like, given), truth, Failure(reason, ArgumentError))
 
 
 @implements(np.histogram_bin_edges)
@@ -140,34 +180,33 @@ def histogram(
     edges = _edges(x, bins, range, "histogram")
     given = None if weights is None else tensor_of(weights)
     counts = counts_between(x._detached(), edges._detached(), given)
-    if not density:
-        return counts, edges
-    counts = averaged(counts)
-    return counts / reduction.diff(edges) / declared.sum(counts), edges
+    return as_density(averaged(counts), [edges]) if density else counts, edges
 
 
 @implements(np.histogramdd)
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Tensor, list[Tensor]]:
-    """How many rows of a table are in each bin of a grid; and the edges along each column."""
-    if isinstance(weights, Tensor) and weights.requires_grad:
-        fail(UnsupportedError, "numpy.histogramdd: gradients of weights are not supported. Use histogram.")
+    """How many rows of a table, or what weights, are in each bin of a grid; and each column's edges."""
     x = tensor_of(sample) if not isinstance(sample, list | tuple) else joining.stack(promoted(sample), 1)
+    x = x[:, None] if x.ndim == 1 else x
+    if x.ndim != 2:
+        fail(ShapeError, f"numpy.histogramdd: a table of points is expected, found shape {tuple(x.shape)}.")
     count = x.shape[1]
-    several = [bins] * count if np.ndim(bins) == 0 else list(bins)
-    ranges = [None] * count if range is None else range
-    edges = [
-        _edges(x[:, dim], one, span, "histogramdd") for dim, (one, span) in enumerate(zip(several, ranges))
-    ]
-    if density:
-        for one in edges:
-            refuse_constant(one, "numpy.histogramdd(density=True)")
-    given = None if weights is None else known("histogramdd", weights)[0]
-    counts, _ = np.histogramdd(
-        known("histogramdd", x)[0], known("histogramdd", *edges), density=density, weights=given
-    )
-    return wrap(counts), edges
+    several = list(bins) if _is_several(bins) else [bins] * count
+    ranges = [None] * count if range is None else list(range)
+    if len(several) != count or len(ranges) != count:
+        fail(ShapeError, f"numpy.histogramdd: bins and ranges for each of {count} columns are expected.")
+    columns = [x[:, dim] for dim in builtins.range(count)]
+    edges = [_edges(*one, "histogramdd") for one in zip(columns, several, ranges)]
+    given = None if weights is None else as_dtype(tensor_of(weights), np.dtype("float64"))
+    inside = [one._detached() for one in edges]
+    counts = as_dtype(counts_in_grid(columns, inside, given), np.dtype("float64"))
+    return as_density(counts, edges) if density else counts, edges
+
+
+def _is_several(bins: Any) -> bool:
+    return isinstance(bins, Sequence) or bool(getattr(bins, "ndim", 0))
 
 
 @implements(np.histogram2d)
@@ -175,7 +214,7 @@ def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """How many points (x, y) are in each bin of a grid; and the edges along both."""
-    same = np.ndim(bins) == 1 and np.size(bins) > 2
+    same = _is_several(bins) and len(bins) not in (1, 2)
     counts, edges = histogramdd([x, y], [bins, bins] if same else bins, range, density, weights)
     return counts, edges[0], edges[1]
 

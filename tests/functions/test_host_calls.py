@@ -467,6 +467,18 @@ COUNTED: list[Callable[[Any], Any]] = [
     lambda x: pb.unique_consecutive(x.reshape(-1, 2), dim=0, return_inverse=True, return_counts=True),
     lambda x: np.unique(x.numpy().reshape(-1, 2), True, True, True, axis=0),
     lambda x: np.unique(x.numpy().reshape(3, 2, 2), axis=0),
+    lambda x: pb.histogramdd(x.reshape(-1, 2), [2, 3], weight=x[:6], density=True)[0],
+    lambda x: np.histogram(x.numpy(), "auto"),
+    lambda x: np.histogramdd(x.numpy().reshape(-1, 2), [np.array([0.0, 1.0, 1.0, 3.0]), 2])[0],
+    lambda x: np.histogram2d(x.numpy()[:6], x.numpy()[6:], 2, [None, (0, 2)], weights=x.numpy()[:6]),
+    lambda x: np.intersect1d(x.numpy()[:6], x.numpy()[6:], return_indices=True),
+    lambda x: np.setdiff1d(x.numpy()[:6], x.numpy()[6:]),
+    lambda x: np.setxor1d(x.numpy()[:6], x.numpy()[6:]),
+    lambda x: np.trim_zeros(x.numpy().reshape(3, 4) // 3),
+    lambda x: np.trim_zeros(x.numpy().reshape(3, 4) // 3, "b", axis=1),
+    lambda x: np.packbits(x.numpy() > 1, bitorder="little"),
+    lambda x: np.bitwise_count(x.numpy().astype(int)),
+    lambda x: np.repeat(x.numpy(), x.numpy().astype(int) % 2),
 ]
 
 

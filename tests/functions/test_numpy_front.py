@@ -516,6 +516,8 @@ def test_put_along_axis_writes_as_numpys(axis: int | None) -> None:
 
 
 WRONG_USES = """
+np.histogram(x, bins=[1.0, 0.0]) | np.histogram(x, range=(2.0, 1.0)) | np.histogramdd(x, bins=[2, 2])
+np.histogram2d(x[0], x[1], 2, [(0.0, np.nan), None])
 np.median(x, axis=2) | np.quantile(x, 0.5, axis=2, method="nearest") | np.nanquantile(x, 1.5)
 np.expand_dims(x, 5)
 np.expand_dims(x, (0, 0)) | np.delete(x, 0, axis=2) | np.insert(x, 0, 1.0, axis=2) | np.gradient(x, axis=2)

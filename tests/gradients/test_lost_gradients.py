@@ -232,7 +232,6 @@ def test_stop_gradient_of_all_that_it_takes() -> None:
 CONSTANTS: dict[str, Callable[[Any], Any]] = {
     "full_like": lambda x: pb.full_like(x, x[0]).sum() + x[0],
     "linspace": lambda x: pb.linspace(x[0], x[1], 5).sum(),
-    "histogramdd": lambda x: np.histogramdd(x[:, None], bins=2, density=True)[0].sum(),
 }
 
 
@@ -254,6 +253,8 @@ RIGHT: dict[str, Callable[[Any], Any]] = {
     "percentile": lambda x: np.percentile(x**2, [x[0] * 20, 30.0]).sum(),
     "pullback.quantile": lambda x: pb.quantile(x**2, x[0] / 4),
     "pullback.nanquantile": lambda x: pb.nanquantile(x**2, x[0] / 4),
+    "histogramdd": lambda x: np.histogramdd(x[:, None], bins=2, density=True)[0].sum(),
+    "weights": lambda x: (np.histogram2d(x, x**2, 2, 2 * [(-9, 20)], weights=x * x)[0] ** 2).sum(),
     "edges": lambda x: (np.histogram_bin_edges(x, "sturges") * np.arange(4)).sum(),
 }
 
