@@ -78,8 +78,9 @@ def _count_above(values: Tensor, atol: Any, rtol: Any) -> Tensor:
     """How many singular values of each matrix are above max(atol, rtol * largest)."""
     if not values.shape[-1]:
         return filled(tuple(values.shape[:-1]), 0, np.dtype("int64"))
-    bound = rtol * amax(values, -1)
-    bound = apply(e.maximum, bound, atol if isinstance(atol, Tensor) else float(atol))
+    given = (as_dtype(one, array_dtype(values)) if isinstance(one, Tensor) else one for one in (atol, rtol))
+    least, share = given
+    bound = apply(e.maximum, share * amax(values, -1), least if isinstance(least, Tensor) else float(least))
     return sum_of(values > bound.unsqueeze(-1), -1)
 
 

@@ -276,9 +276,10 @@ def solve_triangular(
 ) -> Tensor:
     """`solve` with one triangle of A, and ones on its diagonal if `unitriangular`.
 
+    With a 0 on the diagonal the solution has inf or nan.
+
     Raises:
-        ShapeError: A is not square, or B does not fit. LinearAlgebraError: a 0 on the diagonal; compiled,
-            and in PyTorch, the solution has inf or nan there.
+        ShapeError: A is not square, or B does not fit.
 
     Example:
         >>> solve_triangular(tensor([[2.0, 9.0], [1.0, 1.0]]), tensor([[2.0], [3.0]]), upper=False)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ShapeError, UnsupportedError
+from ...tracer.errors import LinearAlgebraError, ShapeError, UnsupportedError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ...tracer.ops import matrix_equations as equations
 from ...tracer.ops import matrix_functions
 from ...tracer.ops.lazy import scipy_linalg
+from ...tracer.trace import is_tracing
 from ..functions import (
     PUBLIC,
     declared,
@@ -29,6 +30,7 @@ from ..functions.common import INTEGERS, array_dtype, as_dtype, conjugate, fail,
 from ..functions.contraction import matmul
 from ..numpy_api.protocols import FUNCTIONS
 from ..numpy_api.values import as_python_number, averaged, floats, promoted, require_vector
+from ..solvers.requirements import Failure, require
 from ..tape.apply import apply
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
@@ -116,6 +118,23 @@ def _as_told(x: Tensor, function: str, assume_a: str | None, lower: bool) -> Ten
 def solve_triangular(
     a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
 ) -> Tensor:
+    """The x with a x = b for a triangle a. LinearAlgebraError: it has a 0 on the diagonal."""
+    found = _solved_triangle(a, b, trans, lower, unit_diagonal)
+    if unit_diagonal:
+        return found
+    regular = PUBLIC["ne"](PUBLIC["diagonal"](tensor_of(a)._detached(), 0, -2, -1), 0)
+    nothing = require(filled((), 0, array_dtype(found)), PUBLIC["all"](regular), SINGULAR_TRIANGLE)
+    return found + nothing if is_tracing() else found
+
+
+SINGULAR_TRIANGLE = Failure(
+    "scipy.linalg.solve_triangular: the matrix is singular, with a 0 on its diagonal.", LinearAlgebraError
+)
+
+
+def _solved_triangle(
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
+) -> Tensor:
     x, y = floats(a, b)
     if trans in (1, 2, "T", "C"):
         x, lower = x.mT if trans in (1, "T") else x.mH, not lower
@@ -132,8 +151,8 @@ def cholesky(a: Any, lower: bool = False) -> Tensor:
 def cho_solve(c_and_lower: Any, b: Any) -> Tensor:
     """The solution, given Cholesky's factor."""
     factor, lower = c_and_lower
-    first = solve_triangular(factor, b, trans=0 if lower else 2, lower=lower)
-    return solve_triangular(factor, first, trans=2 if lower else 0, lower=lower)
+    first = _solved_triangle(factor, b, trans=0 if lower else 2, lower=lower)
+    return _solved_triangle(factor, first, trans=2 if lower else 0, lower=lower)
 
 
 def lu(a: Any, permute_l: bool = False, *, p_indices: bool = False) -> tuple[Tensor, ...]:

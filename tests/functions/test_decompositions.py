@@ -433,6 +433,9 @@ def test_ranks_and_reports() -> None:
     low = pb.tensor([[1.0, 2.0], [2.0, 4.0]])
     assert pb.linalg.matrix_rank(low) == 1 and pb.linalg.matrix_rank(low, hermitian=True) == 1
     assert pb.linalg.matrix_rank(pb.zeros(0, 3)) == 0
+    cut = pb.tensor([0.5], dtype=pb.float32)
+    for rank in (pb.linalg.matrix_rank, pb.compile(lambda a, tol: pb.linalg.matrix_rank(a, tol=tol))):
+        assert rank(low.double(), tol=cut).tolist() == [1]
     factor, info = pb.linalg.cholesky_ex(pb.tensor([[[4.0]], [[-1.0]]]))
     assert info.tolist() == [0, 1] and factor[0] == 2 and bool(factor[1].isnan())
     assert pb.linalg.lu_factor_ex(low).info == 2

@@ -160,6 +160,13 @@ def test_what_cannot_be_solved() -> None:
         pb.linalg.inv(pb.zeros(2, 2))
 
 
+@pytest.mark.parametrize("transform", [lambda f: f, pb.compile])
+def test_a_triangle_with_a_zero_on_the_diagonal_has_a_solution_with_inf(transform: Any) -> None:
+    a, b = np.array([[1.0, 0], [1, 0]]), np.array([[1.0], [2]])
+    found = transform(lambda a, b: pb.linalg.solve_triangular(a, b, upper=False))(pb.tensor(a), pb.tensor(b))
+    np.testing.assert_array_equal(found.numpy(), [[1], [np.inf]])
+
+
 # --- matrices of which one triangle is read -----------------------------------------------------------------
 
 WEIGHTS = np.random.default_rng(5).normal(size=(3, 3))

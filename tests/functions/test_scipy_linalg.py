@@ -157,6 +157,8 @@ def test_what_has_no_result_or_no_real_one_is_an_error() -> None:
             pb.grad(transform(lambda a: scipy.linalg.logm(a).sum()))(np.zeros((2, 2)))
         with pytest.raises(np.linalg.LinAlgError):
             pb.grad(transform(lambda a: solveh_banded(a, np.ones(3), lower=True).sum()))(-np.ones((1, 3)))
+        with pytest.raises(np.linalg.LinAlgError, match="singular, with a 0 on its diagonal"):
+            pb.vjp(transform(lambda a: scipy.linalg.solve_triangular(a, np.ones(3))), np.diag([1.0, 0, 2]))
     root = pb.grad(lambda a: abs(sqrtm(a + 0j)).sum())(-4 * np.eye(2))
     np.testing.assert_allclose(root, [[-0.25, 0], [0, -0.25]], atol=1e-12)
 

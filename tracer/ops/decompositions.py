@@ -488,12 +488,20 @@ def _rows_at(x: Array, places: Array) -> Array:
     return gather(x, *batch, places)
 
 
+def _require_inverse(upper: Array) -> None:
+    """LinAlgError where a triangle is known, and has a 0 on its diagonal: the gradient would be nan."""
+    known: Any = getattr(upper, "payload", upper)
+    if isinstance(known, np.ndarray) and not np.diagonal(known, 0, -2, -1).all():
+        raise np.linalg.LinAlgError("singular matrix: U has a 0 on its diagonal")
+
+
 def _lu_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     rows, columns = a_spec.shape[-2:]
     rank, size = a_spec.ndim, min(rows, columns)
     both, g = plane_of(y, 0), plane_of(g, 0)
     top, of_top = (columns_of(rows_of(one, 0, size), 0, size) for one in (both, g))
     lower, upper = _strictly_lower(top) + unit_like(top), _upper(top)
+    _require_inverse(upper)
     beyond = None
     if rows > size:
         of_below = transposed(rows_of(g, size, rows))
