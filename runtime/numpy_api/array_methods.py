@@ -15,17 +15,19 @@ from typing import Any
 import numpy as np
 
 from ...tracer.dims import python_type
+from ...tracer.errors import ArgumentError
 from ...tracer.operator import operators
 from ...tracer.ops.elementwise import identity
 from ..functions import METHODS
 from ..functions.assignment import copy_
-from ..functions.common import NUMBERS, array_dtype
+from ..functions.common import NUMBERS, array_dtype, fail
 from ..functions.movement import reshape_directly
 from ..tape.apply import apply
 from ..tape.direct import direct
 from ..tape.inplace import require_assignable, update
 from ..values.asked import Asked
 from ..values.nodes import next_sequence
+from ..values.plain_arrays import MATRIX_REMEDY
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, settled
 from .protocols import (
@@ -123,9 +125,16 @@ def flatten(self: Tensor, order: Any = "C", *dims: int) -> Tensor:
 
 
 def view(self: Tensor, dtype: Any = None) -> Tensor:
-    """The tensor itself in another object, which shows the same memory."""
-    if dtype is None or (isinstance(dtype, type) and issubclass(dtype, np.ndarray)):
+    """The tensor itself in another object, which shows the same memory.
+
+    Raises:
+        ArgumentError: the object is of another class than ndarray, whose operators may mean something else.
+    """
+    if dtype is None or dtype is np.ndarray:
         return reshape(self, tuple(self.shape))
+    if isinstance(dtype, type) and issubclass(dtype, np.ndarray):
+        remedy = MATRIX_REMEDY if issubclass(dtype, np.matrix) else "numpy.asarray(...)"
+        fail(ArgumentError, f"a tensor cannot be {dtype.__module__}.{dtype.__name__}. Use {remedy}.")
     return METHODS["view"](self, dtype)
 
 

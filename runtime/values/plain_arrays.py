@@ -11,10 +11,8 @@ from ...tracer.errors import ArgumentError
 from ...tracer.origin import at_caller
 
 _MASKED = "a masked array; masks are not supported", ".filled(...), or the data and the mask as two arrays"
-_MATRIX = (
-    "an np.matrix, whose * is a product of matrices",
-    "numpy.asarray(...) of it, and write @ for the product",
-)
+MATRIX_REMEDY = "numpy.asarray(...) of it, and write @ for the product"
+_MATRIX = "an np.matrix, whose * is a product of matrices", MATRIX_REMEDY
 
 
 def require_plain_array(value: Any, what: str) -> None:

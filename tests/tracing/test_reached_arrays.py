@@ -57,6 +57,16 @@ def test_a_masked_array_that_is_made_inside() -> None:
         pb.compile(lambda x: np.ma.masked_greater(x, 2.0))(X)
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize(
+    "make", [np.asmatrix, np.matrix, lambda x: np.bmat([[x, x]]), lambda x: x.view(np.matrix)]
+)
+@pytest.mark.parametrize("transform", [pb.compile, pb.grad])
+def test_a_matrix_that_is_made_inside(make: Any, transform: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"a tensor cannot be numpy.matrix. Use .* write @"):
+        transform(lambda x: (make(x) * x.T).sum())(np.ones((2, 2)))
+
+
 MEASURED = np.array([1.0, 2.0, 3.0])
 
 
