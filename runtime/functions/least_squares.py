@@ -14,7 +14,7 @@ from ...tracer.ops import matrix_equations as equations
 from ...tracer.ops import matrix_functions
 from ...tracer.spec import real_dtype
 from ...tracer.trace import is_tracing
-from ..tape.apply import apply
+from ..tape.apply import apply, wrap
 from ..values.modes import is_recording
 from ..values.tensor import Tensor
 from .common import (
@@ -31,10 +31,10 @@ from .declared import amax, amin
 from .declared import sum as sum_of
 from .decompositions import eigvalsh, linalg_svd, matrices, svdvals
 from .elimination import regular_inverse
+from .joining import stack
 from .linalg import square
 from .movement import expand_to, reshape_to
 from .parts import part, selected
-from .selection import values_of
 from .statistics import ORDERS, matrix_norm
 
 __all__ = ["pinverse"]
@@ -50,10 +50,14 @@ class Lstsq(NamedTuple):
 
 
 def _tolerance(x: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
-    """PyTorch's defaults: none absolute, relative the larger extent times epsilon."""
+    """PyTorch's defaults: none absolute, relative the larger extent times epsilon unless there is an absolute
+    one."""
     if rtol is None:
-        some = atol is not None and bool(np.any(np.asarray(atol) > 0))
-        rtol = 0.0 if some else max(x.shape[-2:]) * float(np.finfo(array_dtype(x)).eps)
+        usual = max(x.shape[-2:]) * float(np.finfo(array_dtype(x)).eps)
+        if isinstance(atol, Tensor):
+            rtol = apply(e.where, atol._detached() > 0, 0.0, apply(e.zeros_like, atol._detached()) + usual)
+        else:
+            rtol = np.where(np.asarray(atol) > 0, 0.0, usual)[()] if atol is not None else usual
     return 0.0 if atol is None else atol, rtol
 
 
@@ -135,15 +139,17 @@ def pinv(
     """
     a = matrices(A, "pinv")
     atol, rtol = _tolerance(a, atol, rcond if rtol is None else rtol)
-    atol, rtol = (values_of(one, "linalg.pinv") if isinstance(one, Tensor) else one for one in (atol, rtol))
-    tolerance = np.asarray(rtol, np.float64)
-    if np.any(np.asarray(atol) > 0) and a.numel():
-        largest = np.linalg.norm(values_of(a._detached(), "linalg.pinv"), 2, axis=(-2, -1))
-        tolerance = np.maximum(tolerance, np.asarray(atol) / np.maximum(largest, np.finfo(np.float64).tiny))
-    if tolerance.ndim:
-        values_of(a._detached(), "linalg.pinv")  # a tolerance for each matrix is not compiled
-        return apply(matrix_functions.pinv, a, tolerance=tolerance, hermitian=hermitian)
-    return apply(matrix_functions.pinv, a, tolerance=float(tolerance), hermitian=hermitian)
+    are_numbers = not isinstance(atol, Tensor) and not isinstance(rtol, Tensor) and np.ndim(rtol) == 0
+    if are_numbers and not np.any(np.asarray(atol) > 0):
+        return apply(matrix_functions.pinv, a, tolerance=float(rtol), hermitian=hermitian)
+    bounds = stack([_of_each_matrix(one, a) for one in (atol, rtol)], -1).unsqueeze(-2)
+    return apply(matrix_functions.pinv_above, a, bounds, hermitian=hermitian)
+
+
+def _of_each_matrix(tolerance: Any, a: Tensor) -> Tensor:
+    """A number for each matrix of a batch."""
+    given = tolerance if isinstance(tolerance, Tensor) else wrap(np.asarray(tolerance))
+    return expand_to(as_dtype(given._detached(), real_dtype(array_dtype(a))), tuple(a.shape[:-2]))
 
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:

@@ -57,6 +57,7 @@ FUNCTIONS: dict[str, Function] = {
     "matrix_exp": lambda lib, a, b: lib.matrix_exp(0.3 * a),
     "pinv tall": lambda lib, a, b: lib.linalg.pinv(b),
     "pinv wide": lambda lib, a, b: lib.linalg.pinv(b.mT),
+    "pinv above": lambda lib, a, b: lib.linalg.pinv(b, atol=b.detach()[:, 0, 0].abs()),
     "lstsq": lambda lib, a, b: lib.linalg.lstsq(b, a)[0],
     "tensorinv": lambda lib, a, b: lib.linalg.tensorinv(a[0].reshape(2, 2, 4), ind=2),
     "tensorsolve": lambda lib, a, b: lib.linalg.tensorsolve(a[0].reshape(2, 2, 4), b[0, :2, :2]),
@@ -198,6 +199,7 @@ COMPLEX: dict[str, Function] = {
     "real eigvals": lambda a: pb.linalg.eigvals(a.real.mT @ a.imag),
     "pinv": lambda a: pb.linalg.pinv(a),
     "wide pinv": lambda a: pb.linalg.pinv(a.mH),
+    "pinv above": lambda a: pb.linalg.pinv(a, atol=0.5),
     "Hermitian pinv": lambda a: pb.linalg.pinv(a.mH @ a, hermitian=True),
 }
 

@@ -129,7 +129,7 @@ TABLE = """
     np.linspace(s,2.0,5) np.linspace(v,c,3) np.linspace(0,w,4,endpoint=False,axis=1) np.logspace(s,1,3)
     np.linspace(f[0,0],1,4) np.linspace(-3,f[0],4,dtype=int) np.logspace(f[0,0],1,3)
     np.logspace(f[0],1,3,base=np.float64(2)) np.hstack([f[0],f[0,0],1]) np.append(f,1.0)
-    np.stack([f[0,0],1.0])
+    np.stack([f[0,0],1.0]) np.linalg.matrix_rank(x)
     np.select([x>0,x<-1],[x,y],0.5) np.select([b],[n]) np.extract(b,x) np.compress([True,False,True],x,0)
     np.isin(n,[1,2]) np.delete(x,1,axis=1) np.delete(x,[0,2],axis=0) np.delete(v,slice(1,3)) np.delete(x,-1)
     np.insert(v,1,9.0) np.insert(x,[0,2],[[1.0],[2.0]],axis=0) np.insert(v,[3,0],[1,2])
@@ -187,7 +187,7 @@ TABLE = """
     np.linalg.cond(x) np.linalg.cond(x[:,:3],-2) np.linalg.svd(x,compute_uv=False) np.linalg.svdvals(z)
     np.abs(np.linalg.svd(x,full_matrices=False)[0]) np.linalg.svd(x).S np.linalg.eigh(x@x.T)[0]
     np.abs(np.linalg.eigh(x@x.T).eigenvectors) np.linalg.eigvalsh(x@x.T,'U') np.abs(np.linalg.qr(x.T).Q)
-    np.abs(np.linalg.qr(x.T,'r')) np.linalg.pinv(x) np.linalg.pinv(x.T@x,rcond=1e-9) np.linalg.matrix_rank(x)
+    np.abs(np.linalg.qr(x.T,'r')) np.linalg.pinv(x) np.linalg.pinv(z,rcond=np.array([.1,0]))
     np.linalg.lstsq(x.T,v)[:2] np.linalg.lstsq(x.T,z[0].T)[1] np.linalg.lstsq(x,w)[0] np.linalg.norm(x,'nuc')
     np.linalg.norm(x,2) np.linalg.norm(z,-2,axis=(1,2)) np.linalg.matrix_norm(z,ord=2) np.i0(x)
     scipy.special.erfinv(u) scipy.special.ndtri(u) scipy.special.i1(x) scipy.special.gammainc(2.0,p)

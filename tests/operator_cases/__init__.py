@@ -37,12 +37,16 @@ NOT_IN_THE_TABLE = {
         "of complex matrices: tests/graphs/test_split_complex.py",
     ),
     **dict.fromkeys(
-        ("determined_pairs", "det_on_pairs", "sign_of_det_on_pairs", "logabsdet_on_pairs", "pinv_on_pairs"),
+        (
+            "determined_pairs", "det_on_pairs", "sign_of_det_on_pairs", "logabsdet_on_pairs", "pinv_on_pairs",
+            "pinv_above_on_pairs",
+        ),
         DECOMPOSED,
     ),
     "matrix_exp": DECOMPOSED,
     "expm_frechet": DECOMPOSED,
     "pinv": DECOMPOSED,
+    "pinv_above": DECOMPOSED,
     "gemm": "made by code generation alone: tests/graphs/test_contractions.py",
     "parameter": "an input has a value only in a call",
     "in_place_of": "its rule is no derivative: tests/tracing/test_training_steps.py",

@@ -162,7 +162,16 @@ def _pinv_of_pairs(a: Array, of: str, pairs: tuple[int, ...], options: Options) 
     return pairs_of(matrix_functions.pseudo_inverse(of_pairs(a), **dict(options)))
 
 
-BY_CALLS["pinv"] = _declare_on_pairs("pinv_on_pairs", "composite", body=_pinv_of_pairs, needs_own_rule=True)
+def _pinv_above_of_pairs(
+    a: Array, bounds: Array, of: str, pairs: tuple[int, ...], options: Options
+) -> Array:
+    return pairs_of(matrix_functions.pseudo_inverse_above(of_pairs(a), bounds, **dict(options)))
+
+
+BY_CALLS |= {
+    name: _declare_on_pairs(f"{name}_on_pairs", "composite", body=body, needs_own_rule=True)
+    for name, body in (("pinv", _pinv_of_pairs), ("pinv_above", _pinv_above_of_pairs))
+}
 BY_CALLS["cholesky"] = _declare_on_pairs(
     "cholesky_on_pairs", "decomposition", noun="factor",
     call=WholeCall(("factor_hermitian",), dims=3, refusal=("linalg.cholesky", "positive definite")),

@@ -25,7 +25,18 @@ from .decompositions import (
     rows_of,
     svd,
 )
-from .elementwise import absolute, exp, greater, is_complex, multiply, real, scaled, where, zeros_like
+from .elementwise import (
+    absolute,
+    exp,
+    greater,
+    is_complex,
+    maximum,
+    multiply,
+    real,
+    scaled,
+    where,
+    zeros_like,
+)
 from .lazy import scipy_linalg
 from .linalg import adjoint, in_lower_half, product, transposed
 from .matrices import of_each_matrix
@@ -128,6 +139,16 @@ def _evaluate_pinv(a: np.ndarray, tolerance: Any, hermitian: bool) -> np.ndarray
     return np.linalg.pinv(finite(_symmetric(a) if hermitian else a), rcond=tolerance)
 
 
+def _evaluate_pinv_above(a: np.ndarray, bounds: np.ndarray, hermitian: bool) -> np.ndarray:
+    if not a.size:
+        return np.swapaxes(a, -1, -2).copy()
+    left, values, right = np.linalg.svd(finite(_symmetric(a) if hermitian else a), full_matrices=False)
+    kept = values > np.maximum(bounds[..., 0, :1], bounds[..., 0, 1:] * values[..., :1])
+    inverses = np.divide(1, values, where=kept, out=np.zeros_like(values))
+    across = np.conjugate(np.swapaxes(right, -1, -2)) * inverses[..., None, :]
+    return across @ np.conjugate(np.swapaxes(left, -1, -2))
+
+
 def _symmetric(a: np.ndarray) -> np.ndarray:
     lower = np.tril(a)
     if a.dtype.kind == "c":
@@ -137,11 +158,21 @@ def _symmetric(a: np.ndarray) -> np.ndarray:
 
 def pseudo_inverse(a: Array, tolerance: Any, hermitian: bool) -> Array:
     """V diag(1 / s) U', by the singular values that are large enough."""
+    return _by_values_above(a, hermitian, lambda values: float(np.max(tolerance)) * columns_of(values, 0, 1))
+
+
+def pseudo_inverse_above(a: Array, bounds: Array, hermitian: bool) -> Array:
+    """The same, with two bounds for each matrix: an absolute one, and one relative to the largest value."""
+    least, share = columns_of(bounds, 0, 1), columns_of(bounds, 1, 2)
+    return _by_values_above(a, hermitian, lambda values: maximum(least, share * columns_of(values, 0, 1)))
+
+
+def _by_values_above(a: Array, hermitian: bool, bound: Callable[[Array], Array]) -> Array:
     if hermitian:
         lower = in_lower_half(a)
         a = lower + adjoint(lower)
-    if is_number(a):
-        kept = greater(absolute(a), 0.0)
+    if is_number(a) and not is_complex(a):
+        kept = greater(absolute(a), bound(absolute(a)))
         return where(kept, 1.0 / where(kept, a, 1.0), 0.0)
     rows, columns = a.shape[-2:]
     wide = rows < columns
@@ -150,7 +181,7 @@ def pseudo_inverse(a: Array, tolerance: Any, hermitian: bool) -> Array:
     left, values = plane_of(parts, 0), rows_of(plane_of(parts, 1), 0, 1)
     right = rows_of(plane_of(parts, 2), 0, size)
     values = real(values) if is_complex(values) else values
-    kept = greater(values, float(np.max(tolerance)) * columns_of(values, 0, 1))
+    kept = greater(values, bound(values))
     inverses = where(kept, 1.0 / where(kept, values, 1.0), 0.0)
     found = product(scaled(inverses, right), adjoint(left))
     return adjoint(found) if wide else found
@@ -175,4 +206,18 @@ pinv = declare(
     "pinv", "composite", "a", infer=_infer_pinv, evaluate=_evaluate_pinv, body=pseudo_inverse,
     vjp={"a": _pinv_cotangent}, grad_fn="LinalgPinv", needs_own_rule=True, of_complex=OWN_RULES,
     doc="the pseudo-inverse of a matrix; the derivative is that of matrices of the same rank",
+)  # fmt: skip
+
+
+def _infer_pinv_above(a: Spec, bounds: Spec, hermitian: bool) -> Spec:
+    if bounds.shape != (*a.shape[:-2], 1, 2):
+        raise ShapeError(f"pinv_above: two bounds for each matrix expected, found shape {bounds.shape}.")
+    return _infer_pinv(a, 0.0, hermitian)
+
+
+pinv_above = declare(
+    "pinv_above", "composite", "a bounds", infer=_infer_pinv_above, evaluate=_evaluate_pinv_above,
+    body=pseudo_inverse_above, vjp={"a": _pinv_cotangent}, grad_fn="LinalgPinv", needs_own_rule=True,
+    of_complex=OWN_RULES,
+    doc="`pinv` of singular values above two bounds for each matrix, an absolute and a relative one",
 )  # fmt: skip
