@@ -40,7 +40,7 @@ from .complex_numbers import real as real_part
 from .contraction import matmul
 from .declared import sum as sum_of
 from .joining import cat
-from .linalg import square
+from .linalg import solve_triangular, square
 from .movement import adjoint, reshape_to, transpose
 from .parts import part, selected, sliced, tril, triu
 
@@ -433,7 +433,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     identity = np.broadcast_to(np.eye(rows, columns, dtype=array_dtype(a)), tuple(a.shape)).copy()
     if not count:
         return triu(tril(a, -1) + wrap(identity))  # with a gradient, which is 0
-    return _reflected(a, factors, wrap(identity), reversed(range(count)))
+    return _reflected(a, factors, wrap(identity), False)
 
 
 def _with_factors(input: Tensor, tau: Tensor, function: str) -> tuple[Tensor, Tensor]:
@@ -448,15 +448,26 @@ def _with_factors(input: Tensor, tau: Tensor, function: str) -> tuple[Tensor, Te
     return a, factors
 
 
-def _reflected(a: Tensor, factors: Tensor, found: Tensor, places: Iterable[int]) -> Tensor:
-    """Matrices multiplied from the left by reflections, one after the other."""
-    unit = np.broadcast_to(np.eye(*a.shape[-2:], dtype=array_dtype(a)), tuple(a.shape)).copy()
-    vectors = tril(a, -1) + wrap(unit)
-    for place in places:
-        vector = part(vectors, a.ndim - 1, place, place + 1)
-        weight = part(factors, factors.ndim - 1, place, place + 1).unsqueeze(-1)
-        found = found - weight * matmul(vector, matmul(adjoint(vector), found))
-    return found
+def _reflected(a: Tensor, factors: Tensor, found: Tensor, by_adjoint: bool) -> Tensor:
+    """Matrices multiplied from the left by the product of reflections, or its adjoint.
+
+    The product is 1 - V T V', with vectors in columns and the triangle T = D / (1 + S D), where D has the
+    factors and S is V' V above its diagonal: Joffrain, Low, Quintana-Orti, van de Geijn and Van Zee,
+    "Accumulating Householder transformations, revisited" (2006).
+    """
+    count, last = factors.shape[-1], a.ndim - 1
+    below = tril(part(a, last, 0, count), -1)
+    unit = np.broadcast_to(np.eye(*below.shape[-2:], dtype=array_dtype(a)), tuple(below.shape)).copy()
+    vectors, weights = below + wrap(unit), factors.unsqueeze(-2)
+    inner = triu(matmul(adjoint(vectors), vectors), 1) * weights
+    triangle = inner + apply(la.unit_like, inner._detached())
+    along = matmul(adjoint(vectors), found)
+    if by_adjoint:
+        along = conjugate(factors).unsqueeze(-1) * along
+        along = solve_triangular(adjoint(triangle), along, upper=False)
+    else:
+        along = factors.unsqueeze(-1) * solve_triangular(triangle, along, upper=True)
+    return found - matmul(vectors, along)
 
 
 def orgqr(input: Tensor, tau: Tensor) -> Tensor:
@@ -485,7 +496,6 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     if a.shape[-2] != sides.shape[-2] or count > min(a.shape[-2:]):
         shapes = f"{tuple(a.shape)}, {tuple(factors.shape)} and {tuple(other.shape)}"
         fail(ShapeError, f"ormqr: input, tau and other do not fit together: found shapes {shapes}.")
-    is_adjoint = left == transpose  # which has the reflections in their order
-    places = range(count) if is_adjoint else reversed(range(count))
-    found = _reflected(a, conjugate(factors) if is_adjoint else factors, sides, places)
+    is_adjoint = left == transpose
+    found = _reflected(a, factors, sides, is_adjoint)
     return found if left else adjoint(found)

@@ -524,6 +524,12 @@ def test_shapes_of_whole_matrices_and_of_empty_batches() -> None:
         assert (found if isinstance(found, pb.Tensor) else found[0]).shape[0] == 0
 
 
+def test_reflections_are_multiplied_by_products_of_matrices() -> None:
+    a, b = (pb.tensor(matrices(20, 20, seed=seed)) for seed in (0, 1))
+    source = pb.compile(lambda a, b: pb.ormqr(a, b[0], b)).source(a, b)
+    assert source.count("gemm(") == 3 and source.count("solve_upper(") == 1
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 def test_factors_as_lapack_leaves_them(dtype: Any) -> None:
     a = (matrices(2, 4, 4) + 1j * matrices(2, 4, 4, seed=1)).astype(dtype)
