@@ -64,6 +64,7 @@ FUNCTIONS: dict[str, Any] = {
     "gammainc": lambda a, x: mp.gammainc(a, 0, x, regularized=True),
     "gammaincc": lambda a, x: mp.gammainc(a, x, mp.inf, regularized=True),
     "betainc": _beta_below, "betaincc": _beta_above,
+    **dict.fromkeys(("log_gammainc", "log_gammaincc", "log_betainc", "log_betaincc", "log_of_beta_ratio")),
     "of_beta_ratio": lambda ratio, a, b: _beta_below(a, b, ratio / (1 + mp.mpf(ratio))),
     "log1p_over": lambda x: mp.log1p(x) / x if x else mp.mpf(1),
     "expm1_over": lambda x: mp.expm1(x) / x if x else mp.mpf(1),

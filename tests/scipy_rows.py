@@ -343,10 +343,13 @@ EXTREME: dict[str, list[tuple[float, ...]]] = {
 }  # fmt: skip
 """Shapes for which tails are heavy or light, or parts of formulas too large or too small for a number."""
 PLACES: dict[str, tuple[float, ...]] = {
-    "gompertz": (1e-20, 30.0, 500.0),
+    "gompertz": (1e-20, 30.0, 500.0), "gamma": (1e-40, 800.0, 1e5), "chi2": (1e-30, 1e5), "chi": (60.0,),
+    "maxwell": (1e-20, 60.0), "invgamma": (1e-4, 1e30), "loggamma": (-60.0, 9.0), "nakagami": (60.0,),
+    "gengamma": (1e-20, 70.0),
     "norm": (-1e8, 0.0, 1e8), "laplace": (-1e5, 0.0, 1e5), "gumbel_r": (1e3, 1e8), "gumbel_l": (-1e3, -1e8),
     "halflogistic": (1e3,), "levy": (1e-20,), "wald": (1e-20, 50.0, 1e8), "invgauss": (1e-8, 1e6),
-    "exponnorm": (-50.0, 1e3), "gennorm": (0.0,), "logistic": (-1e5, 0.0, 1e5), "t": (1e-20, -1e10),
+    "exponnorm": (-50.0, 1e3), "gennorm": (0.0, -120.0, 120.0), "logistic": (-1e5, 0.0, 1e5),
+    "t": (1e-20, -1e10),
     "beta": (1e-20, 1e-60), "f": (1e-20, 1e-60), "betaprime": (1e-20, 1e-60), "weibull_min": (1e-20,),
 }
 """Places farther out, and where a formula changes."""

@@ -174,17 +174,17 @@ def test_exponential_shapes() -> None:
         np.testing.assert_allclose(found, wanted)
 
 
-def test_moments_over_many_magnitudes_are_the_functions_themselves() -> None:
-    """Of order 0 a moment is the incomplete function, which SciPy computes by other means."""
-    from pullback.tracer.score_moments import beta_moment, gamma_moment
+def test_integrals_over_many_magnitudes_are_the_functions_themselves() -> None:
+    """Of order 0 a derivative is the incomplete function, which SciPy computes by other means."""
+    from pullback.tracer.score_moments import beta_slope, gamma_slope
 
     rng = drawn("moments")
     a, b = 10 ** rng.uniform(-3, 3, (2, 300))
     x, share = a * 10 ** rng.uniform(-1, 1, 300), rng.uniform(0, 1, 300)
     for found, wanted in (
-        (gamma_moment(a, x, 0, False), scipy.special.gammainc(a, x)),
-        (gamma_moment(a, x, 0, True), scipy.special.gammaincc(a, x)),
-        (beta_moment(a, b, share, 0, 0), scipy.special.betainc(a, b, share)),
+        (gamma_slope(a, x, 0, False), scipy.special.gammainc(a, x)),
+        (gamma_slope(a, x, 0, True), scipy.special.gammaincc(a, x)),
+        (beta_slope(a, b, share, 0, 0), scipy.special.betainc(a, b, share)),
     ):  # a density of shape 1000 is rounded a thousand times as much
         np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-250)
 
@@ -271,19 +271,19 @@ def test_functions_that_are_made_of_others(name: str) -> None:
     np.testing.assert_allclose(second(X), difference(first, [X], 0, 1e-3), rtol=1e-7, atol=1e-8)
 
 
-def test_moments_of_many_are_those_of_each() -> None:
+def test_slopes_of_many_are_those_of_each() -> None:
     """One whose range has no end, beside those whose range ends where the density is not negligible."""
-    from pullback.tracer.score_moments import beta_moment, gamma_moment
+    from pullback.tracer.score_moments import beta_slope, gamma_slope
 
     a, b, share = np.full(6, 2.75), np.full(6, 0.5), np.array([1.0, 0.98, 0.94, 0.5, 0.1, 0.0])
-    each = [beta_moment(a[:1], b[:1], one, 1, 0)[0] for one in share.reshape(-1, 1)]
-    np.testing.assert_allclose(beta_moment(a, b, share, 1, 0), each, rtol=1e-13, atol=1e-15)
+    each = [beta_slope(a[:1], b[:1], one, 1, 0)[0] for one in share.reshape(-1, 1)]
+    np.testing.assert_allclose(beta_slope(a, b, share, 1, 0), each, rtol=1e-13, atol=1e-15)
     limits = np.array([np.inf, 3.0, 1e-3, 0.0])
-    each = [gamma_moment(a[:1], one, 1, False)[0] for one in limits.reshape(-1, 1)]
-    np.testing.assert_allclose(gamma_moment(a[:4], limits, 1, False), each, rtol=1e-13, atol=1e-15)
+    each = [gamma_slope(a[:1], one, 1, False)[0] for one in limits.reshape(-1, 1)]
+    np.testing.assert_allclose(gamma_slope(a[:4], limits, 1, False), each, rtol=1e-13, atol=1e-15)
 
 
-def test_moments_of_large_shapes_take_few_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slopes_of_large_shapes_take_few_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounding in the density, which is larger there, is no reason for shorter intervals."""
     from pullback.tracer import score_moments
 
@@ -294,10 +294,50 @@ def test_moments_of_large_shapes_take_few_intervals(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(score_moments, "_adaptive", counted)
     a, x = np.array([1e6, 1e10]), np.array([1e6 + 1e3, 1e10])
-    below, above = (score_moments.gamma_moment(a, x, 1, upper) for upper in (False, True))
+    below, above = (score_moments.gamma_slope(a, x, 1, upper) for upper in (False, True))
     np.testing.assert_allclose(below, [-0.0002419304095241, -3.9894228e-6], rtol=5e-6)  # rounded density
     np.testing.assert_allclose(above, -below, rtol=5e-6)
     assert sum(asked) < 100_000
+
+
+FAR: dict[str, tuple[tuple[tuple[float, ...], tuple[float, ...]], ...]] = {
+    "gammainc": (((2.5, 40.0), (-7.197186330457073e-15,)), ((60.0, 4.0), (2.3069478859800865e-47,))),
+    "gammaincc": (((60.0, 4.0), (-2.3069478859800865e-47,)), ((2.5, 300.0), (4.9648960227526776e-126,))),
+    "betainc": (
+        ((2.0, 3.0, 0.9999), (-2.9991250499997313e-12, 3.793736816235086e-11, -3.208771912837111e-10)),
+        ((30.0, 2.0, 1e-4), (2.611068133012108e-117, -8.60218650654848e-118, 2.6503789059288813e-118)),
+    ),
+    "betaincc": (
+        ((20.0, 0.5, 0.01), (-2.700423307270658e-40, 2.8805688427820086e-40, -2.471000926143923e-40)),
+        ((3.0, 40.0, 0.9), (4.942981186570932e-37, -4.289988696001196e-37, 3.563283693948693e-37)),
+    ),
+}
+"""Places, and mpmath's second derivatives by the shapes, with 150 digits."""
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_second_derivatives_by_shapes_far_out(name: str) -> None:
+    """Relative to what they are, also on the side where next to all of the distribution lies."""
+    function = getattr(scipy.special, name)
+    for place, wanted in FAR[name]:
+        pairs = [(0, 0), (0, 1), (1, 1)] if len(wanted) == 3 else [(0, 0)]
+        for (one, other), second in zip(pairs, wanted):
+            slope = pb.grad(lambda *x, one=one: pb.grad(function, one)(*x), other)
+            np.testing.assert_allclose(slope(*map(np.float64, place)), second, rtol=1e-9)
+
+
+def test_inverses_where_no_density_is_left() -> None:
+    """At the ends nothing changes with the shapes; what is rounded to the least numbers has slopes too."""
+    for function, given, wanted in (
+        (scipy.special.betaincinv, (3.0, 2.0, 1.0), 0.0), (scipy.special.betaincinv, (3.0, 2.0, 0.0), 0.0),
+        (scipy.special.gammaincinv, (3.0, 0.0), 0.0), (scipy.special.gammainc, (3.0, np.inf), 0.0),
+    ):  # fmt: skip
+        assert pb.grad(function)(*map(np.float64, given)) == wanted
+    given = np.float64(0.0005), np.float64(0.8)  # (p gamma(a + 1))**(1 / a), by mpmath
+    seconds = 6.742326754407341e-183, 1.8926986844663727e-185, 5.310479962619697e-188
+    for one, other, wanted in zip((0, 0, 1), (0, 1, 1), seconds):
+        slope = pb.grad(lambda *x, one=one: pb.grad(scipy.special.gammaincinv, one)(*x), other)
+        np.testing.assert_allclose(slope(*given), wanted, rtol=1e-8)
 
 
 def test_students_distribution_at_its_middle() -> None:

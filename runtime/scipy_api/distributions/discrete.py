@@ -23,6 +23,10 @@ from .elements import (
     lgamma,
     log,
     log1p,
+    log_betainc,
+    log_betaincc,
+    log_gammainc,
+    log_gammaincc,
     logser_cdf,
     logser_sf,
     where,
@@ -56,6 +60,16 @@ def _binomial_cumulative(k: Any, n: Any, p: Any) -> Any:
     return where(is_last, 1.0, betaincc(k + 1.0, where(is_last, 1.0, n - k), p))
 
 
+def _binomial_log_survival(k: Any, n: Any, p: Any) -> Any:
+    is_last = k >= n
+    return where(is_last, -math.inf, log_betainc(k + 1.0, where(is_last, 1.0, n - k), p))
+
+
+def _binomial_log_cumulative(k: Any, n: Any, p: Any) -> Any:
+    is_last = k >= n
+    return where(is_last, 0.0, log_betaincc(k + 1.0, where(is_last, 1.0, n - k), p))
+
+
 def _beta_binomial(k: Any, n: Any, a: Any, b: Any) -> Any:
     return betaln(k + a, n - k + b) - log(n + 1.0) - betaln(n - k + 1.0, k + 1.0) - betaln(a, b)
 
@@ -76,6 +90,8 @@ DISCRETE: dict[str, Declaration] = {
         lambda k, mu: xlogy(k, mu) - lgamma(k + 1.0) - mu,
         cumulative=lambda k, mu: gammaincc(k + 1.0, mu),
         survival=lambda k, mu: gammainc(k + 1.0, mu),
+        log_cumulative=lambda k, mu: log_gammaincc(k + 1.0, mu),
+        log_survival=lambda k, mu: log_gammainc(k + 1.0, mu),
         valid=lambda mu: [mu >= 0.0],
         mean=lambda mu: mu,
         variance=lambda mu: mu,
@@ -84,6 +100,8 @@ DISCRETE: dict[str, Declaration] = {
         _binomial,
         cumulative=_binomial_cumulative,
         survival=_binomial_survival,
+        log_cumulative=_binomial_log_cumulative,
+        log_survival=_binomial_log_survival,
         support=(0.0, lambda n, p: n),
         valid=lambda n, p: [n >= 0.0, *_is_probability(p)],
         mean=lambda n, p: n * p,
@@ -113,6 +131,8 @@ DISCRETE: dict[str, Declaration] = {
         lambda k, n, p: n * log(p) - betaln(n, k + 1.0) - log(n + k) + xlog1py(k, -p),
         cumulative=lambda k, n, p: betainc(n, k + 1.0, p),
         survival=lambda k, n, p: betaincc(n, k + 1.0, p),
+        log_cumulative=lambda k, n, p: log_betainc(n, k + 1.0, p),
+        log_survival=lambda k, n, p: log_betaincc(n, k + 1.0, p),
         valid=lambda n, p: [n > 0.0, p > 0.0, p <= 1.0],
         mean=lambda n, p: n * (1.0 - p) / p,
         variance=lambda n, p: n * (1.0 - p) / (p * p),

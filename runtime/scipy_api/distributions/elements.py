@@ -10,6 +10,7 @@ from typing import Any
 from ....tracer.operator import OPERATORS
 from ...functions import PUBLIC
 from ...numpy_api.protocols import OF_OTHERS, UFUNCS
+from ...numpy_api.values import floats
 from ...tape.apply import apply
 from ..special_ufuncs import expm1_over  # of what adds to OF_OTHERS
 
@@ -51,8 +52,24 @@ stdtr, stdtrit, erfcinv = (SPECIAL[name] for name in ("stdtr", "stdtrit", "erfci
     )
 )  # fmt: skip
 
+
+def _of_floats(name: str) -> Function:
+    return lambda *given: apply(OPERATORS[name], *floats(*given))
+
+
+log_gammainc, log_gammaincc, log_betainc, log_betaincc = map(
+    _of_floats, ("log_gammainc", "log_gammaincc", "log_betainc", "log_betaincc")
+)
+
 LOG_2 = math.log(2.0)
 LOG_2_PI = math.log(2.0 * math.pi)
+
+
+def log_of_beta_ratio(ratio: Any, a: Any, b: Any) -> Any:
+    """The logarithm of `of_beta_ratio`."""
+    is_small = ratio < 1.0
+    share, rest = where(is_small, ratio, 0.5), 1.0 / where(is_small, 1.0, ratio)
+    return where(is_small, log_betainc(a, b, share / (1.0 + share)), log_betaincc(b, a, rest / (1.0 + rest)))
 
 
 def softplus(x: Any) -> Any:

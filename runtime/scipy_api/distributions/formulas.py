@@ -21,7 +21,9 @@ from .elements import (
     lgamma,
     log,
     log1p,
+    log_betainc,
     log_difference,
+    log_gammaincc,
     log_ndtr,
     log_normal_density,
     log_normal_mass,
@@ -29,6 +31,7 @@ from .elements import (
     ndtr,
     ndtri,
     sqrt,
+    stdtr,
     where,
     xlogy,
 )  # fmt: skip
@@ -53,6 +56,22 @@ def beta_entropy(a: Any, b: Any) -> Any:
 
 def student(z: Any, df: Any) -> Any:
     return -betaln(0.5 * df, 0.5) - 0.5 * log(df) - (df + 1.0) / 2.0 * log1p(z * z / df)
+
+
+def student_log_cumulative(z: Any, df: Any) -> Any:
+    """Far on the left it is the half of a beta variable's, which may be less than the least number."""
+    is_far = (z < 0.0) & (z * z > df)
+    far, near = where(is_far, z, -1.0), where(is_far, 0.0, z)
+    degrees = where(is_far, df, 1.0)
+    of_far = log_betainc(0.5 * degrees, 0.5, degrees / (degrees + far * far)) - LOG_2
+    is_right = near > 0.0
+    lesser = stdtr(df, where(is_right, -near, near))
+    return where(is_far, of_far, _log_by_lesser(is_right, lesser))
+
+
+def _log_by_lesser(is_greater: Any, lesser: Any) -> Any:
+    """The logarithm of 1 less a share where that is asked for, else of the share itself."""
+    return where(is_greater, log1p(-lesser), log(where(is_greater, 0.5, lesser)))
 
 
 def fisher(z: Any, n: Any, m: Any) -> Any:
@@ -204,6 +223,14 @@ def general_normal_cumulative(z: Any, beta: Any) -> Any:
     tail = 0.5 * gammaincc(1.0 / beta, power)
     middle = 0.5 + where(is_middle, z, 0.0) * exp(log(0.5 * beta) - lgamma(1.0 / beta))
     return where(is_middle, middle, where(z > 0.0, 1.0 - tail, tail))
+
+
+def general_normal_log_cumulative(z: Any, beta: Any) -> Any:
+    is_tail = (z < 0.0) & (abs_(z) ** beta > 1.0)
+    tail = log_gammaincc(1.0 / beta, abs_(where(is_tail, z, -1.0)) ** beta) - LOG_2
+    is_right = z > 0.0
+    lesser = where(is_right, -z, where(is_tail, -1.0, z))
+    return where(is_tail, tail, _log_by_lesser(is_right, general_normal_cumulative(lesser, beta)))
 
 
 def exponential_tail(z: Any, k: Any) -> Any:
