@@ -204,6 +204,15 @@ SPECIAL: dict[str, Special] = {
     "bdtrc": Special(((0, 4), (5, 8), (0.2, 0.8)), "ood"),
     "nbdtr": Special(((0, 4), (2, 5), (0.2, 0.8)), "ood"),
     "nbdtrc": Special(((0, 4), (2, 5), (0.2, 0.8)), "ood"),
+    "chndtr": Special(((0.3, 6.0), (0.8, 4.0), (0.3, 3.0)), "drd"),
+    "ncfdtr": Special(((1.0, 4.0), (1.0, 4.0), (0.3, 3.0), (0.3, 3.0)), "rrdd"),
+    "nctdtr": Special(((1.0, 4.0), (-1.0, 2.0), (-2.0, 3.0)), "rdd"),
+    "pdtri": Special(((0, 5), (0.2, 0.8)), "od"),
+    "nbdtri": Special(((0, 4), (2, 5), (0.2, 0.8)), "ood"),
+    "gdtria": Special(((0.2, 0.8), (0.5, 3.0), (0.3, 3.0)), "ddd"),
+    "nrdtrimn": Special(((0.1, 0.9), (0.3, 3.0), (-2.0, 2.0)), "ddd"),
+    "nrdtrisd": Special(((-2.0, 2.0), (0.6, 0.9), (-2.0, 2.0)), "ddd"),
+    "agm": Special(((0.3, 3.0), (0.3, 3.0)), "dd", mp.agm, ((1e-9, 2.0), (1.0, 1e12), (2.0, 2.0))),
     "chdtri": Special(((0.8, 4.0), (0.2, 0.8)), "dd"),
     "gdtrix": Special(((0.5, 2.0), (0.5, 3.0), (0.2, 0.8)), "ddd"),
     "fdtri": Special(((1.0, 4.0), (1.0, 4.0), (0.2, 0.8)), "ddd"),
@@ -321,12 +330,23 @@ SHAPES: dict[str, tuple[float, ...]] = {
     "loguniform": (0.2, 3.0), "truncnorm": (-1.2, 1.9), "skewnorm": (1.5,), "exponnorm": (1.2,),
     "nakagami": (1.4,), "rice": (0.8,), "vonmises": (1.3,), "gennorm": (1.5,), "johnsonsu": (0.4, 1.3),
     "johnsonsb": (0.4, 1.3), "loglaplace": (2.2,), "genlogistic": (1.4,), "betaprime": (1.7, 3.1),
-    "foldnorm": (0.7,), "poisson": (2.3,), "binom": (7, 0.35), "bernoulli": (0.35,), "geom": (0.4,),
+    "foldnorm": (0.7,), "alpha": (1.3,), "argus": (1.4,), "bradford": (1.2,), "crystalball": (1.3, 2.4),
+    "dgamma": (1.4,), "dweibull": (1.6,), "exponpow": (1.7,), "fatiguelife": (0.8,), "foldcauchy": (0.9,),
+    "genexpon": (0.7, 1.2, 1.6), "genhalflogistic": (0.4,), "geninvgauss": (1.3, 0.9), "halfgennorm": (1.7,),
+    "jf_skew_t": (1.6, 2.3), "kappa3": (1.4,), "laplace_asymmetric": (1.7,), "mielke": (1.9, 2.6),
+    "ncf": (3.2, 5.1, 0.8), "nct": (3.4, 0.6), "ncx2": (2.7, 1.4), "norminvgauss": (1.6, 0.5),
+    "pearson3": (0.8,), "powerlognorm": (1.4, 0.6), "powernorm": (1.8,), "rdist": (2.6,),
+    "recipinvgauss": (0.9,), "rel_breitwigner": (1.7,), "skewcauchy": (0.4,), "trapezoid": (0.3, 0.7),
+    "truncexpon": (2.3,), "truncpareto": (1.4, 3.2), "truncweibull_min": (1.7, 0.3, 2.4),
+    "wrapcauchy": (0.4,), "reciprocal": (0.2, 3.0), "zipf": (2.6,), "yulesimon": (2.3,), "dlaplace": (0.3,),
+    "betanbinom": (4, 2.4, 1.7), "skellam": (20.0, 3.0), "poisson": (2.3,), "binom": (7, 0.35),
+    "bernoulli": (0.35,), "geom": (0.4,),
     "nbinom": (3.4, 0.45), "betabinom": (6, 1.4, 2.2), "hypergeom": (20, 7, 9), "logser": (0.6,),
     "planck": (0.7,),
 }  # fmt: skip
 """Parameters of shape; a distribution without is not here."""
 FURTHER = {"genpareto": [(-0.4,), (0.0,)], "genextreme": [(0.3,), (0.0,)], "truncnorm": [(9.0, 11.0)],
+           "pearson3": [(-0.6,)], "skewcauchy": [(-0.3,)], "nct": [(2.3, -0.9)],
            "gengamma": [(1.3, -1.8)], "triang": [(0.9,)], "skewnorm": [(-2.0,)]}  # fmt: skip
 """Shapes in other branches of a distribution."""
 EXTREME: dict[str, list[tuple[float, ...]]] = {
@@ -354,7 +374,9 @@ PLACES: dict[str, tuple[float, ...]] = {
 }
 """Places farther out, and where a formula changes."""
 SCALED = (0.3, 1.7)
-INTEGER_SHAPES = {"binom": 1, "betabinom": 1, "hypergeom": 3}
+INTEGER_SHAPES = {"binom": 1, "betabinom": 1, "betanbinom": 1, "hypergeom": 3}
 """How many of the first parameters are integers."""
-REFUSED = {"vonmises": {1}, "betabinom": {2, 3}}
+REFUSED = {"vonmises": {1}, "betabinom": {2, 3}, "ncx2": {1}, "nct": {1}, "ncf": {1, 2}}
 """The parameters by which distribution functions have no derivative."""
+OF_NO_DENSITY = {"ncx2": {1}, "nct": {1}, "ncf": {1, 2}, "geninvgauss": {1}}
+"""Those by which densities have none either."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...tracer.errors import UnsupportedError
 from ...tracer.operator import Operator
-from ...tracer.ops import bessel, elliptic, transcendents
+from ...tracer.ops import bessel, elliptic, noncentral, transcendents
 from ...tracer.ops.error_functions import COMPLEX
 from ...tracer.ops.gamma_ratios import log_beta, log_gamma_quotient
 from ..functions import PUBLIC
@@ -35,6 +35,7 @@ gammainc, gammaincc, betainc, betaincc = (
 gammaincinv, gammainccinv, betaincinv, jv, yv = (
     UFUNCS[name] for name in ("gammaincinv", "gammainccinv", "betaincinv", "jv", "yv")
 )
+ndtri, ellipkm1 = UFUNCS["ndtri"], UFUNCS["ellipkm1"]
 TERMS = 12
 NEAR_ZERO = 0.05
 """Where so many terms of both series below are exact."""
@@ -103,9 +104,12 @@ def _entr(x: Any) -> Tensor:
 
 
 def _rel_entr(x: Any, y: Any) -> Tensor:
-    """x log(x / y), infinite where there is no such share."""
+    """x log(x / y), infinite where there is no such share; of neighbours by what they differ by."""
     p, q = floats(x, y)
-    return where(PUBLIC["logical_or"](p < 0, q < 0), math.inf, xlogy(p, p) - xlogy(p, q))
+    is_near = PUBLIC["logical_and"](p > 0.5 * q, p < 2.0 * q) & PUBLIC["isfinite"](q)
+    near, beside = where(is_near, p, 1.0), where(is_near, q, 1.0)
+    far = where(PUBLIC["logical_or"](p < 0, q < 0), math.inf, xlogy(p, p) - xlogy(p, q))
+    return where(is_near, near * log1p((near - beside) / beside), far)
 
 
 def _huber(delta: Any, x: Any) -> Tensor:
@@ -136,10 +140,14 @@ def _sign_of_gamma(value: Tensor) -> Tensor:
     return where(is_odd & (value < 0), -1.0, 1.0)
 
 
+def _is_pole(x: Any) -> Any:
+    """Of the gamma function."""
+    return (x <= 0) & PUBLIC["eq"](floor(x), x)
+
+
 def _gamma(x: Any) -> Tensor:
     (value,) = floats(x)
-    is_pole = (value < 0) & PUBLIC["eq"](floor(value), value)
-    return where(is_pole, math.nan, _sign_of_gamma(value) * exp(lgamma(value)))
+    return where((value < 0) & _is_pole(value), math.nan, _sign_of_gamma(value) * exp(lgamma(value)))
 
 
 def _loggamma(x: Any) -> Tensor:
@@ -158,9 +166,23 @@ def _beta(a: Any, b: Any) -> Tensor:
 
 
 def _poch(z: Any, m: Any) -> Tensor:
-    """gamma(z + m) / gamma(z), Pochhammer's symbol (DLMF 5.2.5)."""
+    """gamma(z + m) / gamma(z), Pochhammer's symbol (DLMF 5.2.5); 0 where only the second is infinite."""
     z, m = floats(z, m)
-    return _sign_of_gamma(z + m) * _sign_of_gamma(z) * exp(log_gamma_quotient(z, m))
+    is_zero, last = _is_pole(z) & ~_is_pole(z + m), z + m
+    base, step = where(is_zero, 1.0, z), where(is_zero, 1.0, m)
+    found = _sign_of_gamma(base + step) * _sign_of_gamma(base) * exp(log_gamma_quotient(base, step))
+    return where(is_zero, _gamma(where(is_zero, last, 1.0)) * UFUNCS["rgamma"](where(is_zero, z, 1.0)), found)
+
+
+def _agm(a: Any, b: Any) -> Tensor:
+    """The mean of Gauss, by an elliptic integral (DLMF 19.8.5); of numbers of two signs there is none."""
+    a, b = floats(a, b)
+    both = a + b
+    is_mean = (a * b > 0) & PUBLIC["isfinite"](both)
+    share = where(is_mean, 4.0 * (a / both) * (b / both), 0.5)
+    found = 0.25 * math.pi * both / ellipkm1(share)
+    is_infinite = (a * b > 0) & PUBLIC["isinf"](both)
+    return where(is_mean, found, where(is_infinite, both, where(a * b < 0, math.nan, a * b)))
 
 
 def _binom(n: Any, k: Any) -> Tensor:
@@ -192,18 +214,24 @@ def _fdtri(n: Any, m: Any, p: Any) -> Any:
     return m * share / (n * (1.0 - share))
 
 
-def _of_trials(function: Function, last: float, k: Any, n: Any, p: Any) -> Any:
-    """A function of up to k successes in n trials, where there may be more; else it is `last`."""
-    counts, trials = floor(k), floor(n)
-    is_last = (counts >= trials) & (p >= 0.0) & (p <= 1.0) & (counts <= trials)
-    found = function(counts + 1.0, where(is_last, 1.0, trials - counts), p)
-    return where(is_last, last, found)
+def _of_trials(function: Function, none: float, last: float, k: Any, n: Any, p: Any) -> Any:
+    """A function of up to k successes in n trials; `none` for a negative k, `last` for all trials."""
+    counts, trials = floor(k), PUBLIC["trunc"](n)
+    is_probability, is_none = (p >= 0.0) & (p <= 1.0) & (trials == trials), counts < 0.0
+    is_last = PUBLIC["eq"](counts, trials) & is_probability
+    is_plain = ~(is_last | is_none)
+    successes, rest = where(is_plain, counts, 0.0), where(is_plain, trials - counts, 1.0)
+    found = where(is_last, last, function(successes + 1.0, rest, p))
+    return where(is_none, where(is_probability, none, math.nan), found)
 
 
-def _count(n: Any) -> Any:
-    """A number of successes, at least one, without what SciPy cuts off."""
-    whole = floor(n)
-    return where(whole >= 1.0, whole, math.nan)
+def _count(whole: Any, least: float) -> Any:
+    return where(whole >= least, whole, math.nan)
+
+
+def _ratio_of_squares(x: Any, n: Any, m: Any) -> Any:
+    """Of Fisher's distribution: nan where its degrees of freedom, or the ratio, are none."""
+    return where((n > 0.0) & (m > 0.0) & (x >= 0.0), x, math.nan)
 
 
 DISTRIBUTIONS: dict[str, Function] = {
@@ -211,17 +239,25 @@ DISTRIBUTIONS: dict[str, Function] = {
     "chdtrc": lambda df, x: gammaincc(0.5 * df, 0.5 * x),
     "gdtr": lambda rate, shape, x: gammainc(shape, rate * x),
     "gdtrc": lambda rate, shape, x: gammaincc(shape, rate * x),
-    "pdtr": lambda k, mean: gammaincc(floor(k) + 1.0, mean),
-    "pdtrc": lambda k, mean: gammainc(floor(k) + 1.0, mean),
-    "bdtr": lambda k, n, p: _of_trials(betaincc, 1.0, k, n, p),
-    "bdtrc": lambda k, n, p: _of_trials(betainc, 0.0, k, n, p),
-    "nbdtr": lambda k, n, p: betainc(_count(n), floor(k) + 1.0, p),
-    "nbdtrc": lambda k, n, p: betaincc(_count(n), floor(k) + 1.0, p),
+    "pdtr": lambda k, mean: gammaincc(_count(floor(k), 0.0) + 1.0, mean),
+    "pdtrc": lambda k, mean: gammainc(_count(floor(k), 0.0) + 1.0, mean),
+    "bdtr": lambda k, n, p: _of_trials(betaincc, math.nan, 1.0, k, n, p),
+    "bdtrc": lambda k, n, p: _of_trials(betainc, 1.0, 0.0, k, n, p),
+    "nbdtr": lambda k, n, p: betainc(_count(floor(n), 1.0), _count(PUBLIC["trunc"](k), 0.0) + 1.0, p),
+    "nbdtrc": lambda k, n, p: betaincc(_count(floor(n), 1.0), _count(PUBLIC["trunc"](k), 0.0) + 1.0, p),
+    "chndtr": lambda x, df, nc: apply(noncentral.ncx2_cdf, where(x >= 0.0, x, math.nan), df, nc),
+    "ncfdtr": lambda n, m, nc, x: apply(noncentral.ncf_cdf, _ratio_of_squares(x, n, m), n, m, nc),
+    "nctdtr": lambda df, nc, t: apply(noncentral.nct_cdf, t, df, nc),
+    "pdtri": lambda k, p: gammainccinv(_count(PUBLIC["trunc"](k), 0.0) + 1.0, p),
+    "nbdtri": lambda k, n, p: betaincinv(_count(floor(n), 1.0), _count(PUBLIC["trunc"](k), 0.0) + 1.0, p),
+    "gdtria": lambda p, shape, x: gammaincinv(shape, p) / x,
+    "nrdtrimn": lambda p, sd, x: x - sd * ndtri(p),
+    "nrdtrisd": lambda mean, p, x: (x - mean) / ndtri(p),
     "chdtri": lambda df, p: 2.0 * gammainccinv(0.5 * df, p),
     "gdtrix": lambda rate, shape, p: gammaincinv(shape, p) / rate,
     "fdtri": _fdtri,
-    "fdtr": lambda n, m, x: of_beta_ratio(n * x / m, 0.5 * n, 0.5 * m),
-    "fdtrc": lambda n, m, x: of_beta_ratio(m / (n * x), 0.5 * m, 0.5 * n),
+    "fdtr": lambda n, m, x: of_beta_ratio(n * _ratio_of_squares(x, n, m) / m, 0.5 * n, 0.5 * m),
+    "fdtrc": lambda n, m, x: of_beta_ratio(m / (n * _ratio_of_squares(x, n, m)), 0.5 * m, 0.5 * n),
 }
 """Distribution functions and what is above, of Cephes' names."""
 
@@ -478,7 +514,7 @@ OF_OTHERS |= {
 OF_OTHERS |= {name: _offloats(one) for name, one in DISTRIBUTIONS.items()} | {
     "ndtr": _ndtr, "xlog1py": lambda x, y: xlog1py(*floats(x, y)), "rel_entr": _rel_entr, "gamma": _gamma,
     "loggamma": _loggamma,
-    "betaln": _betaln, "beta": _beta, "poch": _poch, "binom": _binom,
+    "betaln": _betaln, "beta": _beta, "poch": _poch, "agm": _agm, "binom": _binom,
     "boxcox": _boxcox, "boxcox1p": _boxcox1p,
     "inv_boxcox": lambda y, power: exp(_log_of_inverse(y, power)),
     "inv_boxcox1p": lambda y, power: expm1(_log_of_inverse(y, power)),

@@ -12,14 +12,14 @@ import scipy.stats as stats
 from extent import machine_code, some_of
 from mpmath_distributions import METHODS as EXACT
 from mpmath_distributions import declarations
-from scipy_rows import EXTREME, FURTHER, INTEGER_SHAPES, PLACES, REFUSED, SCALED, SHAPES
+from scipy_rows import EXTREME, FURTHER, INTEGER_SHAPES, OF_NO_DENSITY, PLACES, REFUSED, SCALED, SHAPES
 
 import pullback as pb
 from pullback.runtime.scipy_api.distributions import NAMES
 from pullback.runtime.scipy_api.distributions.continuous import CONTINUOUS
 from pullback.runtime.scipy_api.distributions.univariate import DECLARATIONS
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(6)
 
 RNG = np.random.default_rng(0)
 OF_VALUES = ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf")
@@ -166,7 +166,8 @@ def test_derivatives_by_all_parameters(name: str) -> None:
             x = np.array([0.9, 1.4]) if name in SLOW else frozen.ppf([0.15, 0.33, 0.8])
             fixed = set()
         for method in some_of(used, name, count=3):
-            refused = REFUSED.get(name, set()) if method not in OF_INTEGERS[:2] + OF_VALUES[:2] else set()
+            is_density = method in OF_INTEGERS[:2] + OF_VALUES[:2]
+            refused = (OF_NO_DENSITY if is_density else REFUSED).get(name, set())
             at = np.array([0.15, 0.33, 0.8]) if method in ("ppf", "isf") else x
             arguments = [at, *(np.float64(one) for one in given)]
             free = [place for place in range(len(arguments)) if place not in fixed | refused]
@@ -192,6 +193,7 @@ def test_second_derivatives_of_the_density(name: str) -> None:
     integers = INTEGER_SHAPES.get(name, 0)
     x = np.array([3.0, 4.0]) if declared.of_integers else np.array([0.9, 1.6])
     log_density = real.logpmf if declared.of_integers else real.logpdf
+    integers = max(OF_NO_DENSITY.get(name, {integers}))  # from which place on parameters are free
     free = np.array(given[integers : -1 if declared.of_integers else None])
     rest = given[-1:] if declared.of_integers else ()
     if not free.size:
@@ -305,6 +307,16 @@ def test_second_derivatives_of_quantiles_that_are_searched_for() -> None:
             first = pb.grad(lambda q, a, real=real: real.ppf(q, a), argnums=place)
             second = pb.grad(lambda q, a, first=first: first(q, a), argnums=place)
             np.testing.assert_allclose(second(*given), difference(first, given, place, 1e-3), rtol=1e-5)
+
+
+def test_pearsons_distribution_without_skew_is_normal() -> None:
+    """By the skew its slope is the first term of Edgeworth's series."""
+    z = np.array([-1.3, 0.4, 2.2])
+    hermite = z**3 - 3.0 * z
+    for method, wanted in (("logpdf", hermite / 6), ("cdf", (1 - z * z) * stats.norm.pdf(z) / 6)):
+        value, pull = pb.vjp(getattr(stats.pearson3, method), z, np.zeros(3))
+        np.testing.assert_allclose(value, getattr(stats.norm, method)(z), rtol=1e-13)
+        np.testing.assert_allclose(pull(np.ones(3))[1], wanted, rtol=1e-12)
 
 
 def test_slopes_where_a_formula_has_a_factor_of_zero_or_a_bend() -> None:
@@ -465,13 +477,13 @@ def test_wrong_uses_say_what_is_expected() -> None:
         pb.grad(lambda x: stats.norm.fit(x)[0])(x)
     with pytest.raises(pb.errors.UnsupportedError, match=r"scipy\.stats\.norm\.logpmf is not supported"):
         pb.grad(lambda x: stats.norm.logpmf(x).sum())(x)
-    frozen = stats.pearson3(0.5)
+    frozen = stats.tukeylambda(0.5)
     undeclared: dict[str, Callable[[Any], Any]] = {
-        "pearson3.logpdf": lambda x: stats.pearson3.logpdf(x, 0.5).sum(),
-        "pearson3.pdf": lambda x: frozen.pdf(x).sum(),
-        "pearson3.freeze": lambda x: stats.pearson3(x[0]).pdf(0.3),
-        "pearson3.rvs": lambda x: stats.pearson3.rvs(0.5, loc=x[0], random_state=1),
-        "zipf.logpmf": lambda x: stats.zipf.logpmf([1, 2, 3], x + 2.0).sum(),
+        "tukeylambda.logpdf": lambda x: stats.tukeylambda.logpdf(x, 0.5).sum(),
+        "tukeylambda.pdf": lambda x: frozen.pdf(x).sum(),
+        "tukeylambda.freeze": lambda x: stats.tukeylambda(x[0]).pdf(0.3),
+        "tukeylambda.rvs": lambda x: stats.tukeylambda.rvs(0.5, loc=x[0], random_state=1),
+        "zipfian.logpmf": lambda x: stats.zipfian.logpmf([1, 2], x, 7).sum(),
         "normal_inverse_gamma.logpdf": lambda x: stats.normal_inverse_gamma.logpdf(x[0], 1.0, 0.0, 1.0, 2.0),
     }
     for name, function in undeclared.items():

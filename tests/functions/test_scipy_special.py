@@ -110,7 +110,7 @@ def test_second_derivatives(name: str) -> None:
             np.testing.assert_allclose(second(*given), wanted, rtol=1e-7, atol=1e-8)
 
 
-OF_ANOTHER = {"hankel1": "yv"}
+OF_ANOTHER = {"hankel1": "yv", "chndtr": "ncx2_cdf", "ncfdtr": "ncf_cdf", "nctdtr": "nct_cdf"}
 """What a function is made of that refuses first."""
 
 
@@ -400,6 +400,40 @@ def test_values_at_the_ends_of_the_domain_and_outside(name: str, given: list[np.
     with np.errstate(all="ignore"):
         found = pb.compile(lambda *x: function(*x))(*given)
         np.testing.assert_allclose(found, function(*given), rtol=1e-11, atol=1e-300)
+
+
+SMALL = np.array([-1.7, -0.001, 0.0, 0.3, 2.0, 5.0])
+
+
+COUNTED = ("bdtr", "bdtrc", "nbdtr", "nbdtrc", "pdtr", "pdtrc", "fdtr", "fdtrc", "poch")
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_values_of_counts_and_parameters_that_there_are_not(name: str) -> None:
+    function, rng = getattr(scipy.special, name), drawn(name)
+    given = [rng.choice(SMALL, 60) for _ in range(function.nin)]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        wanted, found = function(*given), function(*map(pb.tensor, given))
+    if name == "poch":
+        wanted = np.where((given[0] == 0) & (given[1] == 0), found, wanted)  # a quotient of two poles
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-11)
+
+
+def test_slopes_where_factors_are_zero_or_infinite() -> None:
+    """At poles of the gamma function its reciprocal is smooth; a hypergeometric series of a = 0 is 1."""
+    x = np.array([0.0, -1.0, -3.0, -2.5, 0.2])
+    first = pb.grad(lambda x: scipy.special.rgamma(x).sum())
+    second = pb.grad(lambda x: first(x).sum())
+    for found, order in ((first(x), 1), (second(x), 2)):
+        np.testing.assert_allclose(found, [float(mpmath.diff(mpmath.rgamma, at, order)) for at in x])
+    for m in (0.9, 3.0):
+        slope = pb.grad(scipy.special.poch)(np.float64(0.0), np.float64(m))
+        np.testing.assert_allclose(slope, scipy.special.gamma(m))
+    for function in (scipy.special.hyp1f1, scipy.special.hyperu):
+        assert pb.grad(function, 2)(*map(np.float64, (0.0, 0.9, 1e5))) == 0.0
+    p, q = np.float64(1.7), np.float64(1.7) * (1 + 1e-9)
+    np.testing.assert_allclose(pb.vjp(scipy.special.rel_entr, p, q)[0], -1.7e-9, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["airye", "elliprf", "kolmogorov", "mathieu_a", "sph_harm_y"])

@@ -16,17 +16,22 @@ from .lazy import scipy_stats
 from .special import eager, i0e, i1e, no_rule
 
 
-def _of_scipy(
-    distribution: str, method: str, operands: str, rules: dict[str, Callable[..., Array]], doc: str
+def of_scipy_stats(
+    distribution: str,
+    method: str,
+    operands: str,
+    rules: dict[str, Callable[..., Array]],
+    doc: str,
+    numpy: Callable[..., Any] | None = None,
 ) -> Operator:
     """A method of a distribution of `scipy.stats`; by operands without a rule the derivative is refused."""
     name = f"{distribution}_{method}"
     refused = {one: partial(no_rule, name, one) for one in operands.split()}
 
-    def numpy(*arrays: Any) -> Any:
+    def scipys(*arrays: Any) -> Any:
         return getattr(getattr(scipy_stats(), distribution), method)(*arrays)
 
-    return eager(name, operands, numpy=numpy, domain=(0.3, 0.7), vjp=refused | rules, doc=doc)
+    return eager(name, operands, numpy=numpy or scipys, domain=(0.3, 0.7), vjp=refused | rules, doc=doc)
 
 
 def _flat(g: Array) -> Array:
@@ -52,7 +57,7 @@ def _skewed(sense: float) -> dict[str, Callable[..., Array]]:
     return {"x": by_place, "a": by_shape}
 
 
-rice_cdf = _of_scipy(
+rice_cdf = of_scipy_stats(
     "rice", "cdf", "x b",
     {
         "x": lambda g, x, b: g * x * exp(-0.5 * (x - b) * (x - b)) * i0e(x * b),
@@ -60,28 +65,28 @@ rice_cdf = _of_scipy(
     },
     "Rice's distribution function",
 )  # fmt: skip
-vonmises_cdf = _of_scipy(
+vonmises_cdf = of_scipy_stats(
     "vonmises", "cdf", "x kappa",
     {"x": lambda g, x, kappa: g * exp(kappa * (cos(x) - 1.0)) / (2.0 * math.pi * i0e(kappa))},
     "von Mises' distribution function",
 )  # fmt: skip
-skewnorm_cdf = _of_scipy("skewnorm", "cdf", "x a", _skewed(1.0), "the skew-normal distribution function")
-skewnorm_sf = _of_scipy("skewnorm", "sf", "x a", _skewed(-1.0), "1 - skewnorm_cdf, exact in the tail")
-betabinom_cdf = _of_scipy(
+skewnorm_cdf = of_scipy_stats("skewnorm", "cdf", "x a", _skewed(1.0), "the skew-normal distribution function")
+skewnorm_sf = of_scipy_stats("skewnorm", "sf", "x a", _skewed(-1.0), "1 - skewnorm_cdf, exact in the tail")
+betabinom_cdf = of_scipy_stats(
     "betabinom", "cdf", "k n a b", {"k": _flat}, "the beta-binomial distribution function"
 )
-hypergeom_cdf = _of_scipy(
+hypergeom_cdf = of_scipy_stats(
     "hypergeom", "cdf", "k total good drawn", {"k": _flat}, "the hypergeometric distribution function"
 )
-hypergeom_sf = _of_scipy(
+hypergeom_sf = of_scipy_stats(
     "hypergeom", "sf", "k total good drawn", {"k": _flat}, "1 - hypergeom_cdf, exact in the tail"
 )
-logser_cdf = _of_scipy(
+logser_cdf = of_scipy_stats(
     "logser", "cdf", "k p",
     {"k": _flat, "p": lambda g, k, p: g * _logarithmic_slope(k, p, logser_sf(k, p))},
     "the logarithmic series' distribution function",
 )  # fmt: skip
-logser_sf = _of_scipy(
+logser_sf = of_scipy_stats(
     "logser", "sf", "k p",
     {"k": _flat, "p": lambda g, k, p, y: -g * _logarithmic_slope(k, p, y)},
     "1 - logser_cdf, exact in the tail",

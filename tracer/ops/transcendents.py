@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from ..operator import Array, Operator
 from .elementwise import absolute, cos, cosh, equal, erf, exp, floor, hypot, less, log, sin, sinh, where
 from .lazy import scipy_special
-from .special import digamma, eager, less_than_one, no_rule, slope_of_log_ndtr
+from .special import digamma, eager, less_than_one, lgamma, no_rule, slope_of_log_ndtr
 
 SQRT_PI = math.sqrt(math.pi)
 SQRT_TWO_PI = math.sqrt(2 * math.pi)
@@ -98,9 +98,19 @@ exprel = eager(
     "exprel", numpy="exprel", scipy="exprel", domain=(0.3, 3.0),
     vjp={"x": lambda g, x: 0.5 * g * hyp1f1(2.0, 3.0, x)}, doc="(exp(x) - 1) / x",
 )  # fmt: skip
+
+
+def _slope_of_rgamma(x: Array, y: Array) -> Array:
+    """Below 1 / 2 by its reflection sin(pi x) gamma(1 - x) / pi, which is smooth where gamma has poles."""
+    is_low = less(x, 0.5)
+    low, high = where(is_low, x, 0.0), where(is_low, 1.0, x)
+    turn = cos(math.pi * low) - sin(math.pi * low) * digamma(1.0 - low) / math.pi
+    return where(is_low, exp(lgamma(1.0 - low)) * turn, -where(is_low, 1.0, y) * digamma(high))
+
+
 rgamma = eager(
     "rgamma", numpy="rgamma", scipy="rgamma", domain=(0.3, 4.0),
-    vjp={"x": lambda g, x, y: -g * y * digamma(x)}, doc="1 / gamma(x)",
+    vjp={"x": lambda g, x, y: g * _slope_of_rgamma(x, y)}, doc="1 / gamma(x)",
 )  # fmt: skip
 gammasgn = eager("gammasgn", numpy="gammasgn", scipy="gammasgn", doc="the sign of gamma(x)")
 
@@ -142,12 +152,19 @@ hyp0f1 = eager(
     },
     doc="the confluent hypergeometric limit function (DLMF 16.2)",
 )  # fmt: skip
+
+
+def _unless_constant(a: Array, x: Array, other: float) -> Array:
+    """x, and where a is 0, and the function constant, a place where no other is infinite."""
+    return where(equal(a, 0.0), other, x)
+
+
 hyp1f1 = eager(
     "hyp1f1", "a b z", numpy="hyp1f1", scipy="hyp1f1", domain=(0.3, 2.0),
     vjp={
         "a": lambda: no_rule("hyp1f1", "parameter a"),
         "b": lambda: no_rule("hyp1f1", "parameter b"),
-        "z": lambda g, a, b, z: g * (a / b) * hyp1f1(a + 1.0, b + 1.0, z),
+        "z": lambda g, a, b, z: g * (a / b) * hyp1f1(a + 1.0, b + 1.0, _unless_constant(a, z, 0.0)),
     },
     doc="Kummer's confluent hypergeometric function M (DLMF 13.3.15)",
 )  # fmt: skip
@@ -156,7 +173,7 @@ hyperu = eager(
     vjp={
         "a": lambda: no_rule("hyperu", "parameter a"),
         "b": lambda: no_rule("hyperu", "parameter b"),
-        "x": lambda g, a, b, x: -g * a * hyperu(a + 1.0, b + 1.0, x),
+        "x": lambda g, a, b, x: -g * a * hyperu(a + 1.0, b + 1.0, _unless_constant(a, x, 1.0)),
     },
     doc="Kummer's confluent hypergeometric function U (DLMF 13.3.22)",
 )  # fmt: skip

@@ -10,6 +10,8 @@ from typing import Any
 
 from .declaration import Declaration, Function
 from .elements import (
+    LOG_2,
+    abs_,
     betabinom_cdf,
     betainc,
     betaincc,
@@ -18,6 +20,7 @@ from .elements import (
     expm1,
     gammainc,
     gammaincc,
+    hurwitz,
     hypergeom_cdf,
     hypergeom_sf,
     lgamma,
@@ -27,8 +30,13 @@ from .elements import (
     log_betaincc,
     log_gammainc,
     log_gammaincc,
+    log_ncx2_density,
     logser_cdf,
     logser_sf,
+    ncx2_cdf,
+    ncx2_sf,
+    sinh,
+    tanh,
     where,
     xlog1py,
     xlogy,
@@ -79,6 +87,38 @@ def _hypergeometric(k: Any, total: Any, good: Any, drawn: Any) -> Any:
     ways = betaln(good + 1.0, 1.0) + betaln(bad + 1.0, 1.0) + betaln(total - drawn + 1.0, drawn + 1.0)
     chosen = betaln(k + 1.0, good - k + 1.0) + betaln(drawn - k + 1.0, bad - drawn + k + 1.0)
     return ways - chosen - betaln(total + 1.0, 1.0)
+
+
+def _zipf_survival(k: Any, a: Any) -> Any:
+    """By Hurwitz' zeta function."""
+    return hurwitz(a, k + 1.0) / hurwitz(a, 1.0)
+
+
+def _two_sided(k: Any, rate: Any) -> Any:
+    """Up to k of variables that decay on both sides."""
+    is_right = k >= 0.0
+    right, left = where(is_right, k, 0.0), where(is_right, -1.0, k)
+    share = 1.0 / (exp(rate) + 1.0)
+    return where(is_right, 1.0 - exp(-rate * right) * share, exp(rate * (left + 1.0)) * share)
+
+
+def _skellam(k: Any, first: Any, second: Any) -> Any:
+    """Of the difference of two Poisson variables, by the noncentral chi-square density."""
+    is_left = k < 0.0
+    size = where(is_left, -k, k)
+    place, other = where(is_left, second, first), where(is_left, first, second)
+    return LOG_2 + log_ncx2_density(2.0 * place, 2.0 * (size + 1.0), 2.0 * other)
+
+
+def _skellam_cumulative(k: Any, first: Any, second: Any) -> Any:
+    is_left = k < 0.0
+    size, rest = where(is_left, -k, 1.0), where(is_left, 0.0, k) + 1.0
+    left = ncx2_cdf(2.0 * second, 2.0 * size, 2.0 * first)
+    return where(is_left, left, ncx2_sf(2.0 * first, 2.0 * rest, 2.0 * second))
+
+
+def _skellam_survival(k: Any, first: Any, second: Any) -> Any:
+    return _skellam_cumulative(-k - 1.0, second, first)
 
 
 def _larger(a: Any, b: Any) -> Any:
@@ -169,6 +209,40 @@ DISCRETE: dict[str, Declaration] = {
         inside=1.0,
         mean=lambda p: -p / ((1.0 - p) * log1p(-p)),
         variance=lambda p: -p * (log1p(-p) + p) / ((1.0 - p) * log1p(-p)) ** 2,
+    ),
+    "zipf": _of_integers(
+        lambda k, a: -a * log(k) - log(hurwitz(a, 1.0)),
+        survival=_zipf_survival,
+        support=(1.0, math.inf),
+        valid=lambda a: [a > 1.0],
+        inside=1.0,
+    ),
+    "yulesimon": _of_integers(
+        lambda k, a: log(a) + betaln(k, a + 1.0),
+        log_survival=lambda k, a: log(k) + betaln(k, a + 1.0),
+        support=(1.0, math.inf),
+        inside=1.0,
+    ),
+    "dlaplace": _of_integers(
+        lambda k, a: log(tanh(0.5 * a)) - a * abs_(k),
+        cumulative=_two_sided,
+        survival=lambda k, a: _two_sided(-k - 1.0, a),
+        support=(-math.inf, math.inf),
+        mean=lambda a: 0.0 * a,
+        variance=lambda a: 0.5 / sinh(0.5 * a) ** 2,
+        entropy=lambda a: a / sinh(a) - log(tanh(0.5 * a)),
+    ),
+    "betanbinom": _of_integers(
+        lambda k, n, a, b: -log(n + k) - betaln(n, k + 1.0) + betaln(a + n, b + k) - betaln(a, b),
+        valid=lambda n, a, b: [n >= 0.0, a > 0.0, b > 0.0],
+    ),
+    "skellam": _of_integers(
+        _skellam,
+        cumulative=_skellam_cumulative,
+        survival=_skellam_survival,
+        support=(-math.inf, math.inf),
+        mean=lambda first, second: first - second,
+        variance=lambda first, second: first + second,
     ),
     "planck": _of_integers(
         lambda k, rate: log(-expm1(-rate)) - rate * k,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ....tracer.operator import OPERATORS
+from ....tracer.ops import incomplete
 from ...functions import PUBLIC
 from ...numpy_api.protocols import OF_OTHERS, UFUNCS
 from ...numpy_api.values import floats
@@ -20,8 +21,8 @@ SPECIAL = UFUNCS | OF_OTHERS
 where, exp, log, log1p, expm1, sqrt, abs_ = (
     PUBLIC[name] for name in ("where", "exp", "log", "log1p", "expm1", "sqrt", "abs")
 )
-sin, tan, tanh, atan, asin, asinh, sinh, atanh = (
-    PUBLIC[name] for name in ("sin", "tan", "tanh", "atan", "asin", "asinh", "sinh", "atanh")
+sin, cos, tan, tanh, atan, asin, asinh, sinh, atanh = (
+    PUBLIC[name] for name in ("sin", "cos", "tan", "tanh", "atan", "asin", "asinh", "sinh", "atanh")
 )
 atan2, floor, isfinite, isinf, logaddexp = (
     PUBLIC[name] for name in ("atan2", "floor", "isfinite", "isinf", "logaddexp")
@@ -39,7 +40,9 @@ gammainc, gammaincc, gammaincinv, gammainccinv = (
 betainc, betaincc, betaincinv, betainccinv = (
     SPECIAL[name] for name in ("betainc", "betaincc", "betaincinv", "betainccinv")
 )
-stdtr, stdtrit, erfcinv = (SPECIAL[name] for name in ("stdtr", "stdtrit", "erfcinv"))
+stdtr, stdtrit, erfcinv, erfinv, k1e, kve = (
+    SPECIAL[name] for name in ("stdtr", "stdtrit", "erfcinv", "erfinv", "k1e", "kve")
+)
 
 (
     rice_cdf, vonmises_cdf, skewnorm_cdf, skewnorm_sf, betabinom_cdf, hypergeom_cdf, hypergeom_sf,
@@ -60,6 +63,16 @@ def _of_floats(name: str) -> Function:
 log_gammainc, log_gammaincc, log_betainc, log_betaincc = map(
     _of_floats, ("log_gammainc", "log_gammaincc", "log_betainc", "log_betaincc")
 )
+log_ncx2_density, ncx2_cdf, ncx2_sf = map(_of_floats, ("ncx2_logpdf", "ncx2_cdf", "ncx2_sf"))
+log_ncf_density, ncf_cdf, ncf_sf = map(_of_floats, ("ncf_logpdf", "ncf_cdf", "ncf_sf"))
+log_nct_density, nct_cdf, nct_sf = map(_of_floats, ("nct_logpdf", "nct_cdf", "nct_sf"))
+
+
+hurwitz = _of_floats("zeta")
+
+
+def log_gamma_density(a: Any, x: Any) -> Any:
+    return incomplete.log_gamma_density(*floats(a, x))
 
 LOG_2 = math.log(2.0)
 LOG_2_PI = math.log(2.0 * math.pi)

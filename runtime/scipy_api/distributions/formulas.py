@@ -11,18 +11,24 @@ from .elements import (
     LOG_2,
     LOG_2_PI,
     abs_,
+    atan,
     betaln,
     digamma,
     erfcx,
     exp,
     expm1,
+    gammainc,
     gammaincc,
+    gammainccinv,
+    gammaincinv,
     i0e,
     lgamma,
     log,
     log1p,
     log_betainc,
     log_difference,
+    log_gamma_density,
+    log_gammainc,
     log_gammaincc,
     log_ndtr,
     log_normal_density,
@@ -30,8 +36,10 @@ from .elements import (
     logaddexp,
     ndtr,
     ndtri,
+    sin,
     sqrt,
     stdtr,
+    tan,
     where,
     xlogy,
 )  # fmt: skip
@@ -250,3 +258,207 @@ def folded_cumulative(z: Any, c: Any) -> Any:
     near, far = where(is_near, z, 0.0), where(is_near, 1.0, z)
     series = 2.0 * near * exp(log_normal_density(c)) * (1.0 + (c * c - 1.0) * near * near / 6.0)
     return where(is_near, series, ndtr(far - c) - ndtr(-far - c))
+
+
+# --- of the less common ones --------------------------------------------------------------------------------
+
+
+def bradford_rest(rest: Any, c: Any) -> Any:
+    """What is above z, by (1 - z) / (1 + c)."""
+    return rest * log1p_over(-c * rest) / log1p_over(c)
+
+
+def angle_less_sine(x: Any) -> Any:
+    """x - sin(x), near 0 by its series."""
+    is_near = abs_(x) < 0.5
+    near, far = where(is_near, x, 0.0), where(is_near, 1.0, x)
+    terms = tuple((-1.0) ** k / math.factorial(2 * k + 3) for k in range(7))
+    return where(is_near, near**3 * series(terms, near * near), far - sin(far))
+
+
+def _crystal_ball_total(beta: Any, m: Any) -> Any:
+    """What the tail, and all of the density, are without their factor."""
+    tail = m / beta / (m - 1.0) * exp(-0.5 * beta * beta)
+    return tail, tail + math.sqrt(2.0 * math.pi) * ndtr(beta)
+
+
+def crystal_ball(z: Any, beta: Any, m: Any) -> Any:
+    """A normal density above -beta, and below a power, with the same slope there."""
+    is_body = z > -beta
+    away = where(is_body, 0.0, -z - beta)
+    power = -0.5 * beta * beta - m * log1p(away * beta / m)
+    body = where(is_body, z, 0.0)
+    return where(is_body, -0.5 * body * body, power) - log(_crystal_ball_total(beta, m)[1])
+
+
+def crystal_ball_log_cumulative(z: Any, beta: Any, m: Any) -> Any:
+    is_body = z > -beta
+    tail, total = _crystal_ball_total(beta, m)
+    away, body = where(is_body, 0.0, -z - beta), where(is_body, z, -beta)
+    lower = log(tail) + (1.0 - m) * log1p(away * beta / m)
+    upper = log(tail + math.sqrt(2.0 * math.pi) * (ndtr(body) - ndtr(-beta)))
+    return where(is_body, upper, lower) - log(total)
+
+
+def crystal_ball_log_survival(z: Any, beta: Any, m: Any) -> Any:
+    is_body = z > -beta
+    total = _crystal_ball_total(beta, m)[1]
+    upper = 0.5 * LOG_2_PI + log_ndtr(-where(is_body, z, 0.0)) - log(total)
+    lower = crystal_ball_log_cumulative(where(is_body, -beta - 1.0, z), beta, m)
+    return where(is_body, upper, log1p(-exp(lower)))
+
+
+def of_both_ends(z: Any, shape: Any, below: Any, above: Any) -> Any:
+    """A function of what is below z, of beta variables from -1 to 1, by how far the nearer end is."""
+    is_left = z < 0.0
+    left, right = where(is_left, z, 0.0), where(is_left, 0.0, z)
+    return where(is_left, below(shape, shape, 0.5 + 0.5 * left), above(shape, shape, 0.5 - 0.5 * right))
+
+
+def of_halves(z: Any, half: Any) -> Any:
+    """A symmetric distribution function; `half` of a size is what is farther out on one side."""
+    is_right = z > 0.0
+    return where(is_right, 1.0 - half(where(is_right, z, 1.0)), half(where(is_right, 1.0, -z)))
+
+
+def log_of_halves(z: Any, log_rest: Any) -> Any:
+    """The logarithm of the same; `log_rest` of a size is that of twice what is farther out on one side."""
+    is_right = z > 0.0
+    right = log1p(-0.5 * exp(log_rest(where(is_right, z, 1.0))))
+    return where(is_right, right, log_rest(where(is_right, 1.0, -z)) - LOG_2)
+
+
+def quantile_of_halves(q: Any, size: Any) -> Any:
+    """`size` of a share is the place above which so much of all sizes is."""
+    is_left = q < 0.5
+    found = size(2.0 * where(is_left, q, 1.0 - q))
+    return where(is_left, -found, found)
+
+
+def fatigue_quantile(x: Any) -> Any:
+    """(x + sqrt(x**2 + 4))**2 / 4, of negative x by the reciprocal."""
+    root = 0.5 * (abs_(x) + sqrt(x * x + 4.0))
+    return where(x < 0.0, root**-2.0, root**2.0)
+
+
+def share_of_skew_student(z: Any, both: Any) -> Any:
+    """(1 + z / sqrt(both + z**2)) / 2, in which nothing cancels."""
+    root = sqrt(both + z * z)
+    is_left = z < 0.0
+    left = where(is_left, z, -1.0)
+    of_left = 0.5 * both / (sqrt(both + left * left) * (sqrt(both + left * left) - left))
+    return where(is_left, of_left, 0.5 + 0.5 * z / root)
+
+
+def of_skew_student(z: Any, a: Any, b: Any, below: Any, above: Any) -> Any:
+    """A function of what is below z, by the lesser share of the beta variable that z stands for."""
+    is_left = z < 0.0
+    left = share_of_skew_student(where(is_left, z, -1.0), a + b)
+    right = share_of_skew_student(where(is_left, -1.0, -z), a + b)
+    return where(is_left, below(a, b, left), above(b, a, right))
+
+
+def skew_student(z: Any, a: Any, b: Any) -> Any:
+    left, right = share_of_skew_student(z, a + b), share_of_skew_student(-z, a + b)
+    shares = (a + 0.5) * log(left) + (b + 0.5) * log(right)
+    return shares + 2.0 * LOG_2 - betaln(a, b) - 0.5 * log(a + b)
+
+
+def skew_student_quantile(share: Any, both: Any) -> Any:
+    return (2.0 * share - 1.0) * sqrt(both) / (2.0 * sqrt(share * (1.0 - share)))
+
+
+def asymmetric_laplace_log_cumulative(z: Any, kappa: Any) -> Any:
+    is_right = z > 0.0
+    left = where(is_right, 0.0, z) / kappa + log(kappa / (kappa + 1.0 / kappa))
+    right = log1p(-exp(-kappa * where(is_right, z, 0.0)) / (kappa * kappa + 1.0))
+    return where(is_right, right, left)
+
+
+LEAST_SKEW = 1.6e-5
+"""Below it SciPy's distribution is the normal one, here with the first term in the skew."""
+
+
+def _pearson_parts(z: Any, skew: Any) -> tuple[Any, Any, Any, Any]:
+    """Where it is normal; the shape of a gamma variable; the variable; the skew that it is of."""
+    is_normal = abs_(skew) < LEAST_SKEW
+    other = where(is_normal, 1.0, skew)
+    shape = 4.0 / (other * other)
+    return is_normal, shape, shape + 2.0 * where(is_normal, 0.0, z) / other, other
+
+
+def pearson(z: Any, skew: Any) -> Any:
+    is_normal, shape, place, other = _pearson_parts(z, skew)
+    normal = where(is_normal, z, 0.0)
+    of_normal = log_normal_density(normal) + skew * (normal**3 - 3.0 * normal) / 6.0
+    return where(is_normal, of_normal, log_gamma_density(shape, place) + log(2.0 / abs_(other)))
+
+
+def _pearson_by(z: Any, skew: Any, sense: float, of_normal: Any, below: Any, above: Any) -> Any:
+    is_normal, shape, place, other = _pearson_parts(z, skew)
+    is_below = sense * other > 0.0
+    of_gamma = where(is_below, below(shape, place), above(shape, place))
+    return where(is_normal, of_normal(where(is_normal, z, 0.0)), of_gamma)
+
+
+def pearson_share(z: Any, skew: Any, sense: float) -> Any:
+    """The probability of values up to z, or above."""
+
+    def of_normal(z: Any) -> Any:
+        return ndtr(sense * z) + sense * skew * (1.0 - z * z) * exp(log_normal_density(z)) / 6.0
+
+    return _pearson_by(z, skew, sense, of_normal, gammainc, gammaincc)
+
+
+def pearson_log_share(z: Any, skew: Any, sense: float) -> Any:
+    def of_normal(z: Any) -> Any:
+        mass = log_ndtr(sense * z)
+        return mass + sense * skew * (1.0 - z * z) * exp(log_normal_density(z) - mass) / 6.0
+
+    return _pearson_by(z, skew, sense, of_normal, log_gammainc, log_gammaincc)
+
+
+def pearson_quantile(q: Any, skew: Any, sense: float) -> Any:
+    is_normal, shape, _, other = _pearson_parts(0.0 * q, skew)
+    of_normal = sense * ndtri(q)
+    is_below = sense * other > 0.0
+    of_gamma = where(is_below, gammaincinv(shape, q), gammainccinv(shape, q))
+    normal = of_normal + skew * (of_normal * of_normal - 1.0) / 6.0
+    return where(is_normal, normal, (of_gamma - shape) * 0.5 * other)
+
+
+def breit_wigner(z: Any, rho: Any) -> Any:
+    root = sqrt(1.0 + 1.0 / (rho * rho))
+    factor = 0.5 * log(2.0 * root * root / (1.0 + root)) + math.log(2.0 / math.pi)
+    return factor - log1p(((z - rho) * (z + rho) / rho) ** 2)
+
+
+def trapezoid(z: Any, c: Any, d: Any) -> Any:
+    height = where(z < c, z / c, where(z <= d, 1.0, (1.0 - z) / (1.0 - d)))
+    return log(height) + LOG_2 - log(d - c + 1.0)
+
+
+def trapezoid_cumulative(z: Any, c: Any, d: Any) -> Any:
+    whole = d - c + 1.0
+    upper = 1.0 - (1.0 - z) ** 2 / (whole * (1.0 - d))
+    return where(z < c, z * z / (c * whole), where(z <= d, (c + 2.0 * (z - c)) / whole, upper))
+
+
+def trapezoid_quantile(q: Any, c: Any, d: Any) -> Any:
+    whole = d - c + 1.0
+    upper = 1.0 - sqrt((1.0 - q) * whole * (1.0 - d))
+    at_c, at_d = c / whole, 1.0 - (1.0 - d) / whole
+    return where(q < at_c, sqrt(q * c * whole), where(q <= at_d, 0.5 * (q * whole + c), upper))
+
+
+def log_weibull_mass(low: Any, high: Any, c: Any) -> Any:
+    """The logarithm of exp(-low**c) - exp(-high**c)."""
+    return -(low**c) + log(-expm1(low**c - high**c))
+
+
+def wrapped_cauchy_share(z: Any, c: Any, is_rest: bool = False) -> Any:
+    """What is between 0 and z, or the rest."""
+    is_first = z < math.pi
+    angle = where(is_first, z, 2.0 * math.pi - z)
+    share = atan((1.0 + c) / (1.0 - c) * tan(0.5 * angle)) / math.pi
+    return where(is_first, 1.0 - share, share) if is_rest else where(is_first, share, 1.0 - share)

@@ -33,9 +33,12 @@ from .continuous import CONTINUOUS
 from .declaration import Bound, Declaration, Function
 from .discrete import DISCRETE
 from .elements import exp, floor, isfinite, log, sqrt, where
+from .less_common import LESS_COMMON
 from .sampled import Distributed
 
-DECLARATIONS: dict[str, Declaration] = CONTINUOUS | DISCRETE
+DECLARATIONS: dict[str, Declaration] = (
+    CONTINUOUS | {"reciprocal": CONTINUOUS["loguniform"]} | LESS_COMMON | DISCRETE
+)
 
 
 def _chosen(condition: Any, value: Any, other: Any) -> Any:
