@@ -108,6 +108,10 @@ class Standpoint:
     """Whether, after no and after yes, what Python holds without a name stays until it asks here again."""
     kinds: tuple[Any, ...] = ()
     """Of each of the traced values its class, and what it is on the tape."""
+    same: tuple[tuple[tuple[str, Node], Any], ...] = ()
+    """Names, nodes and kinds of variables that hold the same traced values as others."""
+    lists: tuple[tuple[Any, int, Any], ...] = ()
+    """What may grow: lists that variables hold, how long they are, and what their last elements are."""
 
 
 @record(frozen=True, eq=False, slots=True)
@@ -253,6 +257,9 @@ class Trace:
         """The ids of the version cells of memory that was written to while operations were recorded."""
         self.at_gradient: Callable[[Any, bool], None] = lambda tensor, accumulates: None
         """Called with a tensor before its `.grad` is looked at, set or added to."""
+        self.chosen: dict[int, tuple[Any, tuple[Any, Any, Any]]] = {}
+        """By identity, numbers that are Python's or NumPy's by a question which code answers: the number
+        itself, then the question, and what it is if so, and if not."""
         self.rebound: set[int] = set()
         """The ids of stand-ins that the function has given other memory."""
         self.bodies: list[int] = []

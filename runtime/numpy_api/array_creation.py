@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ..tape.apply import apply, copied_in_order
 from ..tape.local import local
 from ..tensors.conversion import given_array, holds_tensor, joined, tensor_of
 from ..tensors.creation import size_of
+from ..tensors.grown_arrays import GrownArray
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyTensor, as_kind, settled
 from .functions import FUNCTIONS
@@ -109,7 +110,11 @@ def array(
     if not holds_tensor(object):
         kind = None if dtype is None else _dtype(dtype)
         return _tensor(np.array(object, kind, copy=copy, order=order, ndmin=ndmin))  # type: ignore[call-overload]
-    values = joined(object)
+    values: Any = joined(object)
+    if type(values) is GrownArray:
+        if (dtype is None or _dtype(dtype) == values.rows.dtype) and ndmin <= values.rows.ndim:
+            return cast(Tensor, values)  # nobody can write into it
+        values = values.known
     result = values if dtype is None else as_dtype(values, _dtype(dtype))
     if result is object:
         if not copy and type(result) is NumpyTensor:
@@ -126,7 +131,7 @@ def asarray(
     a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, copy: bool | None = None
 ) -> np.ndarray | Tensor:
     """`np.asarray`: an ndarray stays what it is, lists become Tensors."""
-    if isinstance(a, np.ndarray | np.generic) and not isinstance(a, Tensor):
+    if isinstance(a, np.ndarray | np.generic) and not isinstance(a, Tensor | GrownArray):
         return np.asarray(a, None if dtype is None else _dtype(dtype))
     return array(a, dtype, copy=copy)
 

@@ -17,6 +17,8 @@ from ..tape.apply import apply, standing_for
 from ..values.plain_arrays import require_plain_array
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind
+from .growing import GrowingList
+from .grown_arrays import GrownArray, plain
 
 
 def array_dtype(x: Tensor) -> np.dtype:
@@ -48,20 +50,28 @@ SEQUENCES = (list, tuple, deque)
 def holds_tensor(data: Any) -> bool:
     """Whether data for an array have a Tensor among them."""
     kind = type(data)  # `isinstance` asks `__class__` as well, which is a property of Tensors
+    if kind in (GrowingList, GrownArray):
+        return True
     return issubclass(kind, Tensor) or (issubclass(kind, SEQUENCES) and any(map(holds_tensor, data)))
 
 
 def given_array(value: Any) -> Any:
     """What `__array__` gives of an object whose class a trace has copied: a Tensor, which NumPy refuses.
 
+    And the array of a list that grows.
+
     All else as it is.
     """
+    if type(value) is GrowingList:
+        return value.array
     is_copied = type(type(value)) is not type and isinstance(type(value), CopiedClass)
     return value.__array__() if is_copied and hasattr(value, "__array__") else value
 
 
 def joined(data: Any) -> Any:
     """Nested lists with Tensors as the array that NumPy makes of them; data without any as they are."""
+    if type(data) is GrowingList:
+        return data.array
     if not issubclass(type(data), SEQUENCES) or not holds_tensor(data):
         return data
     rows = [tensor_of(one) for one in data]
@@ -77,7 +87,7 @@ def tensor_of(value: Any) -> Tensor:
     """The value as a Tensor."""
     if isinstance(value, Tensor):
         return value
-    value = joined(given_array(value))
+    value = plain(joined(given_array(value)))
     if isinstance(value, Tensor):
         return value
     if not isinstance(value, bool | int | float | complex | np.generic):

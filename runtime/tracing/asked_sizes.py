@@ -9,6 +9,7 @@ from typing import Any
 from ...tracer.dims import apply, formula_of, python_type
 from ...tracer.lost_numbers import note_size_asked
 from ..values.tensor import Tensor
+from . import asked_numbers
 
 
 class Called:
@@ -54,7 +55,10 @@ def of_sizes(real: Callable[..., Any], name: str, other: Callable[..., Any]) -> 
     return call
 
 
-def _length(x: Any) -> int:
+def _length(x: Any) -> Any:
+    grown = asked_numbers.length(x)
+    if grown is not None:
+        return grown
     count = len(x)
     if not isinstance(x, Tensor):
         return count
@@ -64,7 +68,8 @@ def _length(x: Any) -> int:
 
 SIZED: dict[str, Callable[..., Any]] = {
     "len": Called(len, _length, is_of_sizes=True),
-    "max": Called(max, of_sizes(max, "maximum", max), is_of_sizes=True),
-    "min": Called(min, of_sizes(min, "minimum", min), is_of_sizes=True),
+    "max": Called(max, of_sizes(max, "maximum", asked_numbers.largest), is_of_sizes=True),
+    "min": Called(min, of_sizes(min, "minimum", asked_numbers.smallest), is_of_sizes=True),
+    "sum": Called(sum, asked_numbers.total),
 }
 """By name, what is called in place of Python's functions."""

@@ -19,6 +19,8 @@ from ...tracer.trace import innermost
 from ..captures.containers import Written
 from ..captures.randomness import TracedStream
 from ..captures.state import Counted
+from ..tensors.growing import GrowingList
+from ..tensors.grown_arrays import GrownArray
 from ..values.value_kinds import NumpyTensor
 from .asked_sizes import SIZED, Called
 
@@ -60,8 +62,12 @@ def class_called(real: type, call: Callable[..., Any]) -> Any:
     return stand_in
 
 
+STANDING = NumpyTensor | Counted | Written | TracedStream | GrowingList | GrownArray
+"""What stands for objects of other classes."""
+
+
 def _type_called(*arguments: Any, **options: Any) -> Any:
-    if len(arguments) == 1 and issubclass(type(arguments[0]), NumpyTensor | Counted | Written | TracedStream):
+    if len(arguments) == 1 and issubclass(type(arguments[0]), STANDING):
         return arguments[0].__class__
     found = type(*arguments, **options) if options or len(arguments) > 1 else python_type(*arguments)
     return TYPE if found is type else found

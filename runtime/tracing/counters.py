@@ -23,16 +23,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...tracer.graph import Node, constant, make_node
+from ...tracer.ops.creation import full
 from ...tracer.ops.elementwise import add, identity
 from ...tracer.origin import UNKNOWN, Origin
 from ...tracer.records import record
 from ...tracer.spec import Spec
 from ...tracer.trace import Guard, Standpoint, Trace
 from ..bytecode.liveness import is_in_loop, loop_over, loops_around
-from ..bytecode.write_instructions import instructions_of
+from ..bytecode.write_instructions import instructions_of, writes_of
 from ..tape.apply import apply, of_kind
+from ..tensors.growing import GrowingList, Held, Rows, row_of
 from ..values.tensor import Tensor, make
-from ..values.value_kinds import NumpyScalar, PythonNumber, TorchTensor
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, TorchTensor
 from .held_numbers import Way, numbers_within, replaced
 
 FEWEST_REPEATED = 3
@@ -40,6 +42,8 @@ FEWEST_REPEATED = 3
 OF_SOME_TURNS = 4
 """Questions as which a loop counts that holds for some numbers of turns: more than for one other turn."""
 DOUBLE = Spec((), np.dtype(np.float64))
+KNOWN_TO_ONE_VARIABLE = 5 if sys.version_info < (3, 13) else 4
+"""References to what a variable holds where it is looked at: older versions of Python copy variables."""
 LARGEST = 1 << 53
 """Whole numbers that are no counters: others are exact in any arithmetic."""
 
@@ -67,6 +71,18 @@ class LoopCounter:
     """To a part of what the variable holds, as `("steps",)` of `state.steps`."""
     becomes: Kind | None = None
     """What a variable is from some turn on that begins as a number: then it is that from the first one on."""
+    grows: Rows | None = None
+    """What the elements are of a list that gets more from turn to turn."""
+
+    @property
+    def is_from_start(self) -> bool:
+        """Whether it is a traced value from the loop's first line on, before anything is asked there."""
+        return self.becomes is not None or self.grows is not None
+
+    @property
+    def list(self) -> LoopCounter:
+        """The same whatever it is that grows."""
+        return self if self.grows is None else replace(self, grows=None)
 
 
 LoopCounters = frozenset[LoopCounter]
@@ -135,11 +151,13 @@ def counted(
     becoming = {} if asks_identity else _becoming(inside)
     found = frozenset(one for one in found if replace(one, becomes=None) not in becoming)
     found |= frozenset(becoming.values())
+    found |= frozenset() if asks_identity else _growing(inside)
     often = max(repeated.values(), default=0)
     asked = [one for one in guards if one.standpoint and repeated[one.standpoint.code] == often]
     origin = asked[0].origin if asked else UNKNOWN
     made = Counted(sum(repeated.values()) - len(repeated), found, origin, _differing(asked))
-    is_worth_it = made.is_of_some_turns or (becoming and made.repetitions)
+    grows = any(one.grows is not None for one in found)
+    is_worth_it = made.is_of_some_turns or ((becoming or grows) and made.repetitions)
     return made if is_worth_it else replace(made, counters=NONE)
 
 
@@ -161,7 +179,7 @@ def _becoming(asked: Sequence[Standpoint]) -> dict[LoopCounter, LoopCounter]:
             for one, _ in first.numbers
             if one.code == code and isinstance(one.place, str) and not one.way
         }
-        for (name, node), kind in reversed([*zip(first.variables, first.kinds)]):
+        for (name, node), kind in reversed([*zip(first.variables, first.kinds), *first.same]):
             begins[name] = node, kind
         for (name, node), kind in zip(last.variables, last.kinds):
             before, former = begins.get(name, (node, kind))
@@ -172,6 +190,22 @@ def _becoming(asked: Sequence[Standpoint]) -> dict[LoopCounter, LoopCounter]:
                 counter = LoopCounter(code, name)
                 found[counter] = replace(counter, becomes=kind)
     return found
+
+
+def _growing(asked: Sequence[Standpoint]) -> LoopCounters:
+    """The lists that get more elements from turn to turn, all of them alike."""
+    seen: dict[Any, dict[LoopCounter, list[tuple[int, Rows | None]]]] = {}
+    for one in asked:
+        for counter, count, row in one.lists:
+            seen.setdefault(one.place[0], {}).setdefault(counter, []).append((count, row))
+    found: dict[LoopCounter, Rows | None] = {}
+    for lists in seen.values():
+        for counter, states in lists.items():
+            counts = [count for count, _ in states]
+            if any(one < other for one, other in pairwise(counts)):
+                last = states[counts.index(max(counts))][1]
+                found[counter] = None if last is None else last.holding(max(counts))
+    return frozenset(replace(one, grows=rows) for one, rows in found.items() if rows is not None)
 
 
 def _differing(asked: Sequence[Guard]) -> str:
@@ -203,6 +237,7 @@ class Counting:
         """Containers and keys, with what was there and what is there now."""
         self.ranges: set[LoopCounter] = set()
         self._running: dict[FrameType, dict[int, CountedSteps]] = {}
+        self.elements = Held()
         self._began: dict[int, tuple[Tensor, Any]] = {}
         """By identity, what stands for numbers that become something else, and the numbers."""
         self.count(counters)
@@ -239,18 +274,49 @@ class Counting:
         kind = NumpyScalar if isinstance(value, np.generic) else PythonNumber
         return make(make_node(identity, (node,), {}, name=names[-1]), kind)
 
+    def _growing(self, found: Any, counter: LoopCounter) -> Any:
+        """What stands for a list; None where others may know the list, or it has other elements by now."""
+        assert counter.grows is not None
+        row = counter.grows
+        if type(found) is not list or sys.getrefcount(found) > KNOWN_TO_ONE_VARIABLE:
+            return None
+        writes = _writes_in_place(counter.code)
+        if len(found) > row.capacity or not all(row.takes(one, writes) for one in found):
+            return None
+        number = np.array(len(found))
+        node = self.trace.capture(number)
+        self.trace.values.give(node, number)
+        count = make(make_node(identity, (node,), {}, name=f"{counter.place}_count"), PythonNumber)
+        zeros = make_node(full, (), {"shape": (row.capacity, *row.shape), "value": 0, "dtype": row.dtype})
+        rows = make(zeros.named(str(counter.place)), NumpyTensor)
+        if row.requires_grad:  # as it does in later turns
+            rows._requires_grad = True
+            rows = apply(identity, rows)
+        made = GrowingList(counter, row, len(found), rows, count, self.elements)
+        for place, one in enumerate(found):
+            made.write(place, one)
+        return made
+
     def returned(self, leaf: Any) -> Any:
-        """A result of the function: a number, where that is what a loop without turns has left of it."""
+        """A result of the function, of the kind that a plain call gives: a number, where a loop without turns
+        has left that."""
+        while id(leaf) in self.trace.chosen and self.trace.chosen[id(leaf)][0] is leaf:
+            is_second, second, first = self.trace.chosen[id(leaf)][1]
+            leaf = second if is_second else first
+        if type(leaf) is float:
+            return make(self.trace.capture(np.array(leaf)), PythonNumber)
         tensor, value = self._began.get(id(leaf), (None, None))
         if tensor is not leaf or value is None:
             return leaf
+        if issubclass(type(value), Tensor):
+            return value
         kind = NumpyScalar if isinstance(value, np.generic) else PythonNumber
         return make(self.trace.capture(np.array(value)), kind)
 
     def _become(self, value: Any, becomes: Kind) -> Any:
         """What a variable holds as what it is in later turns."""
         made = self._made(value, becomes)
-        if not issubclass(type(value), Tensor):
+        if not issubclass(type(value), Tensor) or type(value) is NumpyTensor:
             self._began[id(made)] = made, value
         return made
 
@@ -277,6 +343,11 @@ class Counting:
         for name, counter in self._named.get(frame.f_code, ()):
             variables = frame.f_locals
             found = variables.get(name)
+            if counter.grows is not None:
+                made = self._growing(found, counter)
+                if made is not None:
+                    self._put(frame, variables, name, made)
+                continue
             if counter.becomes is not None:
                 value = found if _may_become(frame.f_code, found, counter.becomes) else None
             else:
@@ -287,9 +358,13 @@ class Counting:
                 found, counter.way, self.traced(value, counter), lambda *one: self._written.append(one)
             )
             if new is not found:
-                variables[name] = new
-                if sys.version_info < (3, 13):  # later ones write through
-                    ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+                self._put(frame, variables, name, new)
+
+    def _put(self, frame: FrameType, variables: dict[str, Any], name: str, value: Any) -> None:
+        """Let a variable of a function under way hold another value."""
+        variables[name] = value
+        if sys.version_info < (3, 13):  # later ones write through
+            ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
 
     @contextlib.contextmanager
     def entering(self) -> Iterator[None]:
@@ -297,12 +372,13 @@ class Counting:
 
         Not where something else, as a debugger, follows the lines: then a first turn is one of its own.
         """
-        if all(one.becomes is None for one in self.counters) or sys.gettrace() is not None:
+        if not any(one.is_from_start for one in self.counters) or sys.gettrace() is not None:
             yield
             return
 
         def called(frame: FrameType, event: str, arg: Any) -> Any:
-            return at_line if any(one.becomes for _, one in self._named.get(frame.f_code, ())) else None
+            named = self._named.get(frame.f_code, ())
+            return at_line if any(one.is_from_start for _, one in named) else None
 
         def at_line(frame: FrameType, event: str, arg: Any) -> Any:
             if event == "line" and frame.f_lineno in _lines_of_loops(frame.f_code):
@@ -338,6 +414,14 @@ class Counting:
         for loop in loops_around(code, frame.f_lasti):
             yield LoopCounter(code, loop), None
 
+    def lists(self, frame: FrameType) -> Iterator[tuple[LoopCounter, int, Rows | None]]:
+        """The lists that variables of a function under way hold, how long they are, their last elements."""
+        code = frame.f_code
+        for name, value in frame.f_locals.items():
+            if type(value) is list and name in _own_names(code) and id(value) not in self._outside:
+                row = row_of(value[-1]) if value else None
+                yield LoopCounter(code, name), len(value), row
+
     def _numbers_of(self, value: Any) -> Iterator[tuple[Way, Any]]:
         """The numbers of what a variable holds, with the ways to them."""
         if is_number(value):
@@ -346,10 +430,12 @@ class Counting:
 
 
 def _can_become(code: CodeType, kind: Kind | None, other: Kind) -> bool:
-    """Whether what is of a kind may be of another one: nobody can write into it; None for numbers."""
+    """Whether what is of a kind may be of another one: nobody writes into it; None for numbers."""
     if kind is None:
         return other.of is NumpyScalar or (other.of is TorchTensor and not _writes_in_place(code))
-    is_number = other.of is NumpyScalar and kind.of in (PythonNumber, NumpyScalar)
+    is_number = other.of is NumpyScalar and (
+        kind.of in (PythonNumber, NumpyScalar) or (kind.of is NumpyTensor and not _writes_in_place(code))
+    )
     return is_number and kind != other and kind.requires_grad <= other.requires_grad
 
 
@@ -368,8 +454,9 @@ def _may_become(code: CodeType, value: Any, becomes: Kind) -> bool:
 
 @lru_cache(maxsize=4096)
 def _writes_in_place(code: CodeType) -> bool:
-    """Whether a function has assignments as `t += h`."""
-    return any(one.opname == "BINARY_OP" and one.argrepr.endswith("=") for one in instructions_of(code))
+    """Whether a function has assignments as `t += h`, or others into arrays."""
+    is_changed = any(one.opname == "BINARY_OP" and one.argrepr.endswith("=") for one in instructions_of(code))
+    return is_changed or writes_of(code).any
 
 
 @lru_cache(maxsize=4096)

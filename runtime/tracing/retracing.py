@@ -6,11 +6,13 @@ The second time what counts the turns is a traced value (`counters.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 import numpy as np
 
 from ...tracer.trace import ConstantNeeded
+from ..tensors.growing import MOST_ROWS, MoreRows
 from .counters import NONE, Counted, LoopCounter, LoopCounters
 
 MOST_TIMES = 4
@@ -45,8 +47,16 @@ def trace_counting(
         counters: those of the trace to whose questions these are the answers.
     """
     refused: LoopCounters = NONE
+
+    def traced_with(answers: Sequence[np.ndarray], counters: LoopCounters) -> OfTurns:
+        while True:
+            try:
+                return trace(answers, counters)
+            except MoreRows as found:
+                answers, counters = (), _with_more_rows(counters, found)
+
     try:
-        traced = trace(answers, counters)
+        traced = traced_with(answers, counters)
     except ConstantNeeded as needed:
         refused = _exact(needed)
         if not refused:
@@ -56,25 +66,47 @@ def trace_counting(
         if not counters:
             raise
         return trace((), NONE)
-    counters = (counters | traced.counted.counters) - refused
+    counters = _without(_joined(traced.counters, counters, traced.counted.counters), refused)
     for _ in range(MOST_TIMES):
         if counters <= traced.counters or traced.has_effects:
             break
         try:
-            other = trace((), counters)
+            other = traced_with((), counters)
         except ConstantNeeded as needed:
             refused |= _exact(needed)
-            if not counters & refused:
+            if counters == _without(counters, refused):
                 break
-            counters -= refused
+            counters = _without(counters, refused)
             continue
         except Exception:  # code that takes numbers alone
             break
         if other.counted.repetitions >= traced.counted.repetitions:
             break
         traced = other
-        counters = (counters | traced.counted.counters) - refused
+        counters = _without(_joined(traced.counters, traced.counted.counters), refused)
     return traced
+
+
+def _joined(*several: LoopCounters) -> LoopCounters:
+    """All counters; of a list the first that is there, which says for how many elements there is room."""
+    found: dict[LoopCounter, LoopCounter] = {}
+    for counters in several:
+        for one in counters:
+            found.setdefault(one.list, one)
+    return frozenset(found.values())
+
+
+def _without(counters: LoopCounters, refused: LoopCounters) -> LoopCounters:
+    places = {one.list for one in refused}
+    return frozenset(one for one in counters if one.list not in places)
+
+
+def _with_more_rows(counters: LoopCounters, found: MoreRows) -> LoopCounters:
+    """The counters with room for more elements of a list; without it where there is not enough."""
+    others, rows = counters - {found.counter}, found.counter.grows
+    if found.count >= MOST_ROWS:
+        return others
+    return others | {replace(found.counter, grows=rows.holding(found.count + 1))}
 
 
 def _exact(needed: ConstantNeeded) -> LoopCounters:

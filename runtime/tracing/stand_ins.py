@@ -28,6 +28,7 @@ from ..numpy_api.polynomials import SERIES
 from ..numpy_api.protocols import FUNCTIONS, OF_OTHERS
 from ..numpy_api.values import as_python_number
 from ..tensors.conversion import given_array, holds_tensor, joined
+from ..tensors.growing import GrowingList
 from ..values.foreign import is_of_scipy
 from ..values.late_rules import rules_for
 from ..values.lost_gradients import PULLBACK_NAMES, RENAMED
@@ -166,6 +167,8 @@ def _of_lists_of_lists(real: Any) -> Function:
         return [joined(one) for one in arrays] if isinstance(arrays, list | tuple) else arrays
 
     def call(*arguments: Any, **options: Any) -> Any:
+        if real is np.stack and len(arguments) == 1 and type(arguments[0]) is GrowingList and not options:
+            return arguments[0].array
         named = {name: each(one) if name in ("arrays", "tup") else one for name, one in options.items()}
         return real(*map(each, arguments[:1]), *arguments[1:], **named)
 

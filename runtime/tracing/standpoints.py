@@ -16,6 +16,7 @@ import struct
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from operator import attrgetter
 from types import (
     BuiltinFunctionType,
@@ -37,11 +38,12 @@ from ...tracer.origin import frames_within, is_own, is_users_file
 from ...tracer.trace import Standpoint, Trace
 from ..bytecode.liveness import branch_at, is_in_loop, live_variables
 from ..captures.contents import content_of_cell
+from ..tensors import growing, grown_arrays
 from ..values import asked, dtypes
 from ..values.modes import is_recording
 from ..values.tensor import Device, PartAt, Tensor
 from ..values.value_kinds import NumpyScalar
-from . import counters
+from . import asked_numbers, counters
 from .counters import CountedSteps, Counting, Kind, kind_on_tape
 
 MOST_VALUES = 2000
@@ -116,19 +118,25 @@ class Standpoints:
         own, *others = map(described.frame, users, loops)
         tensors = tuple(described.tensors)
         numbers = tuple(one for frame in users for one in self.counting.numbers(frame))
+        lists = tuple(one for frame in users for one in self.counting.lists(frame))
         repeats = any(is_in_loop(frame.f_code, frame.f_lasti) for frame in users)
+        known = Standpoint(
+            code, place, tensors, None, numbers, repeats,
+            kinds=tuple(described.kinds), same=tuple(described.same), lists=lists,
+        )  # fmt: skip
         if branch is None or not described.is_whole:
-            return Standpoint(code, place, tensors, None, numbers, repeats, kinds=tuple(described.kinds))
-        held_by = (self._modes(), own), others
-        kinds = tuple(described.kinds)
-        return Standpoint(code, place, tensors, held_by, numbers, repeats, branch.stays, kinds)
+            return known
+        return replace(known, held=((self._modes(), own), others), stays=branch.stays)
 
     def _modes(self) -> Any:
         trace = self.trace
         return is_recording(), len(trace.drawn), len(trace.counts), trace.counts[-1]
 
 
-ASKING = frozenset((asked.__file__, counters.__file__, sys.modules[Trace.__module__].__file__))
+ASKING = frozenset(
+    one.__file__
+    for one in (asked, asked_numbers, counters, growing, grown_arrays, sys.modules[Trace.__module__])
+)
 """The files that a question passes through on its way from a truth value."""
 
 
@@ -138,6 +146,7 @@ class _Described:
     Attributes:
         tensors: of each traced value its name and its node.
         kinds: its class, and its place on the tape.
+        same: both of variables that hold one of them as well.
         is_whole: whether there is nothing else that cannot be compared.
     """
 
@@ -146,6 +155,7 @@ class _Described:
         self.asks_identity = asks_identity
         self.tensors: list[tuple[str, Node]] = []
         self.kinds: list[Kind] = []
+        self.same: list[tuple[tuple[str, Node], Kind]] = []
         self._known: dict[int, int] = {}
         """The number of each object that has been seen: what is one object at one standpoint is at others."""
         self._kept: list[Any] = []
@@ -165,6 +175,8 @@ class _Described:
         return variables, steps
 
     def _variable(self, value: Any, name: str) -> Any:
+        if id(value) in self._known and issubclass(type(value), Tensor) and isinstance(value.payload, Node):
+            self.same.append(((name, value.payload), kind_on_tape(value)))
         try:
             return self.value(value, name)
         except Incomparable:
@@ -203,6 +215,9 @@ class _Described:
             return self._tensor(value, name)
         if issubclass(kind, type):
             return self._class(value)
+        if kind is growing.GrowingList:
+            count = self.value(value.count, f"{name}_count")
+            return value.identity, self.value(value.rows, name), count
         if _has_hidden_state(kind):
             raise Incomparable
         attributes = self.value(getattr(value, "__dict__", None), name)

@@ -37,6 +37,7 @@ from ..captures.places import NOTHING, Changed, Reading, Source
 from ..captures.randomness import Streams, refuse_moved
 from ..captures.state import Updates
 from ..tape.apply import apply, cut_off, of_kind
+from ..tensors.grown_arrays import length_of
 from ..values.differentiated import differentiating, is_differentiated
 from ..values.flatten import Results, is_container, structured_parts, with_classes
 from ..values.memory_order import layout_of
@@ -249,6 +250,7 @@ class _Run:
             self.trace.values.give(node, conform(given))
         value = self._run(arguments)
         results = Results(value, self.name)
+        results.shorten(length_of)
         with tracing(self.trace):
             results.leaves = [self.counting.returned(leaf) for leaf in results.leaves]
             recorded_leaves = results.leaves if self.records else ()
@@ -562,6 +564,7 @@ class _Run:
                     "is used up. Write a loop, or pass what ends the recursion as a static argument, e.g. "
                     "@compile(static_argnames=...)."
                 ) from None
+        self.counting.elements.require_unwritten()
         self._check_arguments(before, _contents((args, kwargs)))
         substitution.check()
         return result

@@ -173,6 +173,15 @@ class Results:
         exec(code, namespace)
         return namespace["build"]
 
+    def shorten(self, length_of: Callable[[Any], tuple[Any, Any] | None]) -> None:
+        """Let arrays whose lengths are values be two leaves each: rows, and how many of them there are."""
+        for position, leaf in enumerate([*self.leaves]):
+            found = length_of(leaf)
+            if found is not None:
+                self.leaves[position], length = found
+                text = f"\0{position}\0"
+                self.expression = self.expression.replace(text, f"{text}[:{self._leaf(length)}]")
+
     def without_leaves(self) -> Results:
         """The structure alone, which keeps nothing of a trace alive."""
         other = copy.copy(self)

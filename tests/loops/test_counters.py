@@ -489,7 +489,7 @@ def test_a_program_for_each_number_of_turns_is_warned_of() -> None:
     def scaled_by_a_list(a):
         total, rows = 0.0, []
         while a > 1.0:
-            rows.append(np.sin(a) * len(rows))
+            rows.insert(0, np.sin(a) * len(rows))
             a = a * 0.5
             total = total + sum(rows) * a
         return total
