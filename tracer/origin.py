@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
+from opcode import opname
 from types import CodeType, FrameType
 from typing import Any, NoReturn
 
@@ -58,6 +59,20 @@ _override: ContextVar[Origin | None] = ContextVar("origin", default=None)
 def located_at(origin: Origin) -> Iterator[None]:
     """Values made inside come from `origin`, whatever line is being executed."""
     token = _override.set(replace(origin, target="") if origin.target else origin)
+    try:
+        yield
+    finally:
+        _override.reset(token)
+
+
+def named_at_line(name: str) -> AbstractContextManager[None]:
+    """Values made inside come from the current line, and have a name; without one if they are located."""
+    return nullcontext() if _override.get() is not None else _named(replace(current_origin(), target=name))
+
+
+@contextmanager
+def _named(origin: Origin) -> Iterator[None]:
+    token = _override.set(origin)
     try:
         yield
     finally:
@@ -168,7 +183,8 @@ _own_files = _OwnFiles()
 def _origin_at(code: CodeType, instruction: int) -> Origin:
     start, end, column, end_column = list(code.co_positions())[instruction // 2]
     line = start or code.co_firstlineno
-    statement, target = _statements(code.co_filename).lookup(line, end, column, end_column)
+    is_store = opname[code.co_code[instruction]].startswith("STORE_")
+    statement, target = _statements(code.co_filename).lookup((line, end, column or 0, end_column), is_store)
     text = linecache.getline(code.co_filename, statement or line).strip()
     return Origin(code.co_filename, line, text, target)
 
@@ -226,12 +242,19 @@ LONGEST_LINE = 120
 """Characters of a line that a message shows."""
 
 
+Position = tuple[int, int | None, int, int | None]
+"""First and last line of an expression, first and last column."""
+
+
 class _Statements:
     """The statements of a file: which one covers a line, and which names its expressions are assigned to."""
 
     def __init__(self, tree: ast.Module | None) -> None:
         self.first_line: dict[int, int] = {}
-        self.targets: dict[tuple[int, int | None, int, int | None], str] = {}
+        self.targets: dict[Position, str] = {}
+        """Where an expression is: the variable that it is assigned to."""
+        self.written: dict[Position, str] = {}
+        """Where `x[k]` is that is written: the array."""
         for node in ast.walk(tree) if tree else ():
             if isinstance(node, ast.stmt) and not hasattr(node, "body"):
                 for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
@@ -244,21 +267,21 @@ class _Statements:
 
     def _enter(self, target: ast.expr, value: ast.expr | ast.stmt) -> None:
         if isinstance(target, ast.Name):
-            key = (value.lineno, value.end_lineno, value.col_offset, value.end_col_offset)
-            self.targets[key] = target.id
-        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):  # the array written
-            where = value if isinstance(value, ast.AugAssign) else target
-            key = (where.lineno, where.end_lineno, where.col_offset, where.end_col_offset)
-            self.targets[key] = target.value.id
+            self.targets[_position(value)] = target.id
+        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            self.written[_position(target)] = target.value.id
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
             for one, expression in zip(target.elts, value.elts):
                 self._enter(one, expression)
 
-    def lookup(
-        self, line: int, end: int | None, column: int | None, end_column: int | None
-    ) -> tuple[int, str]:
-        target = self.targets.get((line, end, column or 0, end_column), "")
-        return self.first_line.get(line, line), target
+    def lookup(self, place: Position, is_store: bool) -> tuple[int, str]:
+        """The line that a statement begins in, and the variable that an instruction there makes or writes."""
+        names = self.written if is_store else self.targets
+        return self.first_line.get(place[0], place[0]), names.get(place, "")
+
+
+def _position(node: ast.expr | ast.stmt) -> Position:
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
 
 
 @lru_cache(maxsize=256)

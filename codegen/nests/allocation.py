@@ -28,7 +28,7 @@ from pullback.tracer.spec import Spec
 from ...tracer.records import record
 from ..cost.machine import this_machine
 from .blocking import rows_of_block
-from .expression import AnyIndex, Index
+from .expression import AnyIndex, Index, Load
 from .extents import Symbol
 from .stages import Stage
 from .tree import Call, Host, Loop, LoopTree, Root, Store, View, roots_in
@@ -83,7 +83,7 @@ class Allocation:
             return node.spec
         block = self.tree.in_blocks.get(node)
         shape = [rows_of_block() if dim == block else node.shape[dim] for dim in self.tree.kept[node]]
-        if node in self.tree.rows:
+        if self._takes_turns(node):
             shape[0] = self.tree.rows[node]
         return Spec(tuple(shape), node.dtype)
 
@@ -140,7 +140,8 @@ class Allocation:
             output = self._output_made_of(node)
             if output is not None and output not in shared.values():
                 shared[node] = output
-                self.tree.kept[node] = self.tree.kept[output]  # a row gets all dimensions
+                if node not in self.tree.rows:
+                    self.tree.kept[node] = self.tree.kept[output]  # a row gets all dimensions
             elif self._is_whole(node) and not any(root.reduced for root in self.makers[node]):
                 owner = next(
                     (one for one in reversed(holds) if self._may_follow(node, one, holds[one])), node
@@ -152,15 +153,28 @@ class Allocation:
 
     def _is_whole(self, node: Node) -> bool:
         """Whether its storage has all dimensions: what has fewer belongs to a thread, and is small."""
-        return len(self.tree.kept[node]) == node.spec.ndim > 0 and node not in self.tree.in_blocks
+        rank = node.spec.ndim - (node in self.tree.rows and not self._takes_turns(node))
+        return len(self.tree.kept[node]) == rank > 0 and node not in self.tree.in_blocks
+
+    def _takes_turns(self, node: Node) -> bool:
+        """Whether it has rows for what a loop carries; one alone is no dimension of its array."""
+        return node in self.tree.rows and 0 in self.tree.kept[node]
 
     def _are_alike(self, one: Node, other: Node) -> bool:
         return one.dtype == other.dtype and self.tree.extents[one] == self.tree.extents[other]
 
+    def _take_like_room(self, one: Node, other: Node) -> bool:
+        return one.dtype == other.dtype and self._room(one) == self._room(other)
+
+    def _room(self, node: Node) -> tuple[list[Symbol], int]:
+        symbols = self.tree.extents[node]
+        rows = self.tree.rows[node] if self._takes_turns(node) else 0
+        return [symbols[dim] for dim in self.tree.kept[node]], rows
+
     def _may_follow(self, node: Node, array: Node, held: Node) -> bool:
         """Whether a value may take the array of another, which holds a value now."""
         begin, end = self.lifetimes[node][0], self.lifetimes[held][1]
-        return self._are_alike(array, node) and (
+        return self._take_like_room(array, node) and (
             end < self._others_end_before(begin) or (end == begin and self._is_updated_in_place(held, node))
         )
 
@@ -182,6 +196,8 @@ class Allocation:
 
     def _output_made_of(self, node: Node) -> Node | None:
         """The output whose elements are made of those of scratch in their place, if that saves memory."""
+        if node in self.tree.rows:
+            return self._output_left_in(node)
         makers, readers = self.makers[node], self.readers.get(node, ())
         is_plain = all(isinstance(one, Store | Call) for one in makers)
         if not readers or not is_plain or any(isinstance(one, View) for one in readers):
@@ -189,6 +205,18 @@ class Allocation:
         output = readers[-1].node
         is_output = output in self.outputs and output not in self.tree.rows
         return output if is_output and self._gains(node, output) and self._ends_as(node, output) else None
+
+    def _output_left_in(self, history: Node) -> Node | None:
+        """The output that is what the last step of a loop leaves of a carry with one row."""
+        if self._takes_turns(history):
+            return None
+        for reader in self.readers.get(history, ()):
+            value, output = reader.value, reader.node
+            is_alone = type(reader) is Store and not reader.steps and self.makers[output] == [reader]
+            is_copy = isinstance(value, Load) and value.node is history and value.indices[1:] == reader.target
+            if is_alone and is_copy and output in self.outputs and self._take_like_room(history, output):
+                return output
+        return None
 
     def _gains(self, node: Node, output: Node) -> bool:
         """Whether scratch is as large as the output, or a row of an output that exceeds the cache."""

@@ -72,6 +72,7 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
             items, roots = sum_in_parts(items, roots, extents)
             kept, in_blocks = _storage(roots, whole, extents)
             rows = rows_of_histories(loops, roots, lowering)
+            kept |= {one: kept[one][1:] for one, count in rows.items() if count == 1 and kept[one][1:]}
             small = small_extents(loops, extents)
             mark_short_sums(roots)
             return LoopTree(graph, extents, items, [*checks, *roots], kept, in_blocks, compared, rows, small)

@@ -102,8 +102,8 @@ class Plan:
 
     @property
     def written_out(self) -> set[Symbol]:
-        """The dimensions of arrays that functions have no loops over, but an expression for each position."""
-        return {
+        """The dimensions whose extent functions have as a number: in their loops, or written out without."""
+        return self.tree.small | {
             self.tree.extents[node][dim]
             for node, buffer in self.buffers.items()
             if node in self.tree.extents.of

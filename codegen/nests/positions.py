@@ -1,16 +1,20 @@
 """Positions from data, compared with extents in loops of their own before any loop uses them.
 
 A comparison that may raise keeps its loop from vectorising. So index arrays that are inputs are compared
-first, all their elements; positions that are themselves looked up are compared where they are used.
+first, all their elements; positions that are themselves looked up are compared where they are used. What was
+found along a dimension is a position in all of its extent.
 """
 
 from __future__ import annotations
 
 from pullback.tracer.graph import Graph, Node
+from pullback.tracer.loop import LoopNode
 from pullback.tracer.ops import indexing as ix
+from pullback.tracer.ops.control import loop_result
 
 from .expression import Axis, Compared, Index, Load, Quotient, Within, loads, of_axis
 from .extents import ONE, Symbol
+from .loops import bodies
 from .lower import Lowering
 from .tree import RangeCheck, Root
 
@@ -18,17 +22,21 @@ from .tree import RangeCheck, Root
 def range_checks(graph: Graph, lowering: Lowering) -> tuple[list[Root], Compared]:
     """A comparison for each index array and extent, and the positions that these have compared."""
     roots: dict[tuple[Node, Symbol], Root] = {}
-    for node in graph.nodes:
+    found: set[tuple[Node, Symbol]] = set()
+    own = {*graph.nodes}
+    for node in (one for inner in bodies(graph) for one in inner.nodes):
         for dim, index in enumerate(_indices(node)):
             extent = lowering.extents[_indexed(node)][dim]
-            if (index, extent) not in roots and extent is not ONE:
+            if _is_found_along(index, extent, lowering):
+                found.add((index, extent))
+            elif (index, extent) not in roots and extent is not ONE and node in own:
                 root = _check(node, dim, index, extent, lowering)
                 if root is not None:
                     roots[index, extent] = root
     compared = {
         (expression, extent)
         for expression, nodes in lowering.looked_up.items()
-        for index, extent in roots
+        for index, extent in (*roots, *found)
         if index in nodes
     }
     return list(roots.values()), compared
@@ -41,6 +49,22 @@ def _indices(node: Node) -> tuple[Node, ...]:
 
 def _indexed(node: Node) -> Node:
     return node.operands[0] if node.operator is ix.gather else node
+
+
+def _is_found_along(index: Node, extent: Symbol, lowering: Lowering) -> bool:
+    """Whether positions are those of a search along a dimension of this extent, in any step or loop."""
+    while index.operator.search is None:
+        result = index.operator is loop_result and LoopNode(index.operands[0])
+        if index in lowering.outside:
+            index = lowering.outside[index]
+        elif result and not result.is_dynamic and index.attributes["index"] >= result.carries:
+            index = result.body.outputs[index.attributes["index"]]
+        elif index.operator.movement.rearranges and len(index.operands) == 1:
+            (index,) = index.operands
+        else:
+            return False
+    (x,), dims = index.operands, index.attributes["dims"]
+    return len(dims) == 1 and lowering.extents[x][dims[0]] is extent
 
 
 def _check(node: Node, dim: int, index: Node, extent: Symbol, lowering: Lowering) -> RangeCheck | None:

@@ -44,6 +44,7 @@ from .versions import InPlace
 from .whole_roots import host_root, whole_root
 
 R = TypeVar("R", bound=Root)
+S = TypeVar("S", bound=Scatter | Update)
 
 
 def find_roots(graph: Graph, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> list[Root]:
@@ -76,7 +77,9 @@ def _roots_of_loop(loop: StepLoop, lowering: Lowering, loops: Mapping[Node, Step
     """The carries before the first step; then the body, and what is stored of it after each step."""
     for init, history, first in zip(loop.node.node.operands, loop.histories, loop.first):
         if history not in loop.replaced:
-            yield from _row_roots(history, number(first), init, lowering.element, lowering)
+            for root in _row_roots(history, number(first), init, lowering.element, lowering):
+                root.written_at = init.origin
+                yield root
     if loop.node.trips is not None:
         yield _root(StepCount, loop.node.node, (), lowering.element(loop.node.trips, ()), ())
     inside = find_roots(loop.node.body, lowering, loops)
@@ -130,7 +133,7 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
     elif node.operator is ix.index_update:
         axes = _axes(extents[node])
         yield _root(Store, node, axes, lowering.element(node.operands[0], _at(axes)), _at(axes))
-        yield _scatter(Update, node, node.operands[1], node.operands[2:], lowering)
+        yield _update(node, node, lowering)
     elif node.operator is m.slice_update and len(row := _row_of_updates(node, lowering)) > MOST_CHOICES:
         yield from _roots_of_updates(node, row, lowering)
     elif node.operator is m.concatenate:
@@ -162,8 +165,24 @@ def _roots_of_updates(node: Node, row: Sequence[Node], lowering: Lowering) -> It
 
 def _root_of_write(node: Node, places: InPlace, lowering: Lowering) -> Root:
     """A part of an array that a loop carries, written where it lies."""
-    update = node.operands[1]
     version = places.load(node, ZERO, ())
+    write = _update if node.operator is ix.index_update else _overwrite
+    root = write(node, version.node, lowering, (ZERO,))
+    root.version = version.version
+    return root
+
+
+def _update(node: Node, storage: Node, lowering: Lowering, row: tuple[Index, ...] = ()) -> Update:
+    """Elements that are stored where data says, into all of `storage` or a row of it."""
+    _, updates, *indices = node.operands
+    root = _scatter(Update, node, updates, indices, lowering)
+    root.node, root.target, root.written_at = storage, (*row, *root.target), node.origin
+    return root
+
+
+def _overwrite(node: Node, storage: Node, lowering: Lowering, row: tuple[Index, ...]) -> Overwrite:
+    """The part that a window, or numbers, say, in a row of `storage`."""
+    update = node.operands[1]
     symbols = list(lowering.extents[update])
     if node.operator is update_at:
         for dim, symbol in lowering.extents.ragged(node, update).items():
@@ -171,8 +190,8 @@ def _root_of_write(node: Node, places: InPlace, lowering: Lowering) -> Root:
     at = _at(axes := _axes(symbols))
     regions = zip(at, lowering.starts(node), node.attributes["steps"])
     target = tuple(plus(times(index, step), start) for index, start, step in regions)
-    root = _root(Overwrite, version.node, axes, lowering.element(update, at), (ZERO, *target))
-    root.version, root.written_at = version.version, node.origin
+    root = _root(Overwrite, storage, axes, lowering.element(update, at), (*row, *target))
+    root.written_at = node.origin
     return root
 
 
@@ -229,13 +248,13 @@ def _reduction(node: Node, lowering: Lowering) -> Root:
 
 
 def _scatter(
-    kind: type[Scatter | Update],
+    kind: type[S],
     node: Node,
     updates: Node,
     indices: Sequence[Node],
     lowering: Lowering,
     offsets: tuple[int, ...] | None = None,
-) -> Root:
+) -> S:
     axes = _axes(lowering.extents[updates])
     at, rank = _at(axes), indices[0].spec.ndim
     positions = tuple(lowering.position(index, at[:rank]) for index in indices)

@@ -14,7 +14,7 @@ from typing import ClassVar
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.elementwise import TRANSCENDENTAL
-from pullback.tracer.origin import UNKNOWN, Origin
+from pullback.tracer.origin import Origin
 
 from ...tracer.records import record
 from ..machine.kernel_types import COMBINED
@@ -61,6 +61,8 @@ class Root:
     """The loops over steps that it must be inside of, outermost first."""
     version: int = 0
     """Of an array that is written in place: which of its versions this makes."""
+    written_at: Origin | None = None
+    """Where the user wrote it, if that is not where the node comes from."""
 
     def axis_of(self, loop: Loop) -> Axis | None:
         """The axis that a loop walks; a loop over blocks walks that of the loops in it."""
@@ -84,8 +86,7 @@ class Root:
 
     @property
     def origin(self) -> Origin:
-        """Where the user wrote it."""
-        return self.node.origin
+        return self.node.origin if self.written_at is None else self.written_at
 
     @property
     def adds_over(self) -> bool:
@@ -176,11 +177,17 @@ class Scatter(Accumulation):
         return True
 
 
-class Update(Root):
+class Overwrite(Root):
+    """A part of an array is stored over what there is."""
+
+    name, needs_array, needs_all_dims = "overwrite", True, True
+    is_fixed, writes_over = True, True
+
+
+class Update(Overwrite):
     """Each element is stored where data says, over what there is."""
 
-    name, needs_array, needs_all_dims = "update", True, True
-    is_fixed, writes_over, at_positions = True, True, True
+    name, at_positions = "update", True
 
     @property
     def begins_at_identity(self) -> bool:
@@ -188,21 +195,6 @@ class Update(Root):
 
     def may_be_shared(self, axis: Axis | None) -> bool:
         return False
-
-
-@record(eq=False)
-class Overwrite(Root):
-    """A part of an array is stored over what there is."""
-
-    name, needs_array, needs_all_dims = "overwrite", True, True
-    is_fixed, writes_over = True, True
-
-    written_at: Origin = UNKNOWN
-    """Where the user wrote it, which is not where the node comes from."""
-
-    @property
-    def origin(self) -> Origin:
-        return self.written_at
 
 
 class RangeCheck(Root):

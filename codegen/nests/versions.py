@@ -15,13 +15,14 @@ from pullback.tracer.graph import Graph, Node, users_of
 from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop_result
+from pullback.tracer.ops.indexing import index_update
 from pullback.tracer.ops.windows import update_at
 
 from ...tracer.records import record
-from .expression import AnyIndex, Index, Load, minus
+from .expression import AnyIndex, Index, Load, Quotient, axes_in, minus
 from .tree import Root
 
-WRITES = (update_at, m.slice_update)
+WRITES = (update_at, index_update, m.slice_update)
 
 
 @record(frozen=True)
@@ -62,8 +63,9 @@ def find_chain(loop: LoopNode, carry: int) -> Chain | None:
             return None
         chain.links.insert(0, link)
         version = link.base
-    at_places = any(link.inside is not None or link.node.operator is update_at for link in chain.links)
-    return chain if at_places else None
+    writes = [link.node.operator for link in chain.links if link.inside is None]
+    at_numbers = len(writes) == len(chain.links) and all(one is m.slice_update for one in writes)
+    return None if at_numbers else chain
 
 
 def _link(version: Node) -> Link | None:
@@ -190,11 +192,17 @@ def _last_run(root: Root, place: int, depth: int, roots: Sequence[Root]) -> int:
 
 
 def _is_safe(root: Root, load: Load) -> bool:
-    """Whether a write reads elements before it writes them: those in their place, or of other parts."""
+    """Whether a write reads elements before it writes them: those in their place, or of other parts.
+
+    A place that is written for several points of its space is none of theirs alone.
+    """
     if not root.axes:
         return True
     pairs = list(zip(load.indices[1:], root.target[1:]))
-    if all(read == written for read, written in pairs):
+    walked = [index for _, index in pairs if axes_in(index) & set(root.axes)]
+    if all(isinstance(one, Index | Quotient) for one in walked) and all(
+        read == written for read, written in pairs
+    ):
         return True
     return any(_are_apart(read, written, root) for read, written in pairs)
 

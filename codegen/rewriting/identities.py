@@ -10,6 +10,7 @@ from pullback.tracer.operator import operators
 from pullback.tracer.ops import composite, creation, linalg
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.indexing import counts_from_zero
 
 from .simplify import rewrite
 
@@ -310,11 +311,9 @@ def _flip(node: Node) -> Node | None:
 
 @rewrite("less")
 def _less(node: Node) -> Node | None:
-    """Positions are not negative: those of arange need no wrapping."""
+    """Positions are not negative: those of arange, and those that are searched for, need no wrapping."""
     a, b = node.operands
-    while a.operator.family == "movement":
-        a = a.operands[0]
-    if a.operator is creation.iota and b.scalar_value is not None and b.scalar_value <= 0:
+    if b.scalar_value is not None and b.scalar_value <= 0 and counts_from_zero(a):
         return constant(False, node.spec)
     return None
 

@@ -9,10 +9,12 @@ from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import loop_result
+from pullback.tracer.ops.indexing import index_update, scatter_add
 from pullback.tracer.origin import located_at
 
 from .simplify import rewrite
 from .slices import PART, Region, bounds_of, is_in_zeros, part_of, places_of, with_part_added
+from .written_positions import is_at_one_position, with_updates_added
 
 
 def _region(node: Node, places: tuple[Node, ...], shape: tuple[int, ...]) -> Region | None:
@@ -100,9 +102,9 @@ def _with_writes(loop: LoopNode) -> LoopNode:
     def change(node: Node, operands: tuple[Node, ...]) -> Node:
         if node not in sums:
             return with_operands(node, operands)
-        x, padded = (operands[node.operands.index(one)] for one in sums[node])
+        x, part = (operands[node.operands.index(one)] for one in sums[node])
         with located_at(node.origin):
-            return with_part_added(x, padded)
+            return with_updates_added(x, part) if part.operator is scatter_add else with_part_added(x, part)
 
     return loop.with_body(rebuild(loop.body, change))
 
@@ -112,7 +114,7 @@ def _sums_between(start: Node, end: Node) -> dict[Node, tuple[Node, Node]]:
     found: dict[Node, tuple[Node, Node]] = {}
     node = end
     while node is not start:
-        if node.operator in (m.slice_update, w.update_at):
+        if node.operator in (m.slice_update, w.update_at, index_update):
             node = node.operands[0]
         elif node.operator is loop_result and node.attributes["index"] < LoopNode(node.operands[0]).carries:
             node = node.operands[0].operands[node.attributes["index"]]
@@ -126,7 +128,8 @@ def _sums_between(start: Node, end: Node) -> dict[Node, tuple[Node, Node]]:
 
 def _array_and_part(node: Node) -> tuple[Node, Node] | None:
     for x, padded in (node.operands, node.operands[::-1]):
-        is_added = is_in_zeros(padded) and x.shape == node.shape
+        is_scattered = padded.operator is scatter_add and is_at_one_position(padded)
+        is_added = (is_scattered or is_in_zeros(padded)) and x.shape == node.shape
         if is_added and PART * padded.operands[0].spec.size <= x.spec.size:
             return x, padded
     return None

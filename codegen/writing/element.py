@@ -43,6 +43,7 @@ from ..nests.expression import (
     range_of,
 )
 from ..nests.extents import Symbol
+from ..nests.loops import is_history
 from ..nests.tree import Item, Loop, LoopTree
 from .indices import Arrays, IndexWriter, Scope
 
@@ -449,7 +450,7 @@ class ElementWriter(IndexWriter):
             place.checked.add((key, extent))
             below, above = ir.apply("less", value, ir.number(0)), ir.apply("greater_equal", value, extent)
             outside = ir.apply("or", below, above)
-            error = f"{self.array(node).name}, dimension {dim}"
+            error = f"{self.array(node).name}, dimension {dim - is_history(node)}"
             place.statements.append(ir.Check(ir.apply("not", outside), error))
         return value
 

@@ -273,6 +273,8 @@ class Writer(LibraryWriter):
 
     def _write_root(self, root: Root, scope: Scope) -> None:
         match root:
+            case Update():
+                self._update(root, scope)
             case Store() | Overwrite():
                 self._store(root, scope)
             case Reduction():
@@ -285,8 +287,6 @@ class Writer(LibraryWriter):
                 if root.first_reduced is None and self._begins(root):  # one update, no loop around it
                     self._initialise(root, scope)
                 self._scatter(root, scope)
-            case Update():
-                self._update(root, scope)
             case Call():
                 self._call(root, scope)
             case RangeCheck():

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...tracer.dims import Dim
 from ...tracer.errors import ArgumentError, DimensionError
-from ...tracer.graph import Node
+from ...tracer.graph import Node, constant
 from ...tracer.lost_numbers import traced_size
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
@@ -23,7 +23,7 @@ from ...tracer.ops import movement as m
 from ...tracer.ops.reduction import cumsum, sum_
 from ...tracer.origin import warn_at_user
 from ...tracer.records import record
-from ...tracer.spec import BOOL, CONTINUOUS, INT64
+from ...tracer.spec import BOOL, CONTINUOUS, INT64, Spec
 from ...tracer.trace import is_tracing
 from ..tape.apply import apply, link_view, unwrap, wrap
 from ..tape.direct_parts import is_basic, read_part
@@ -193,7 +193,8 @@ def parse_index(index: Any, shape: tuple[int, ...], numpy: bool) -> Basic:
     items = _complete(
         [_normalised(item, numpy) for item in (index if isinstance(index, tuple) else (index,))], shape
     )
-    if numpy and _placed_differently([_kind(item) for item in items]):
+    kinds = [_kind(item) for item in items]
+    if (numpy and _placed_differently(kinds)) or (is_tracing() and _are_one_element_or_row(kinds, items)):
         items = _with_integers_as_arrays(items, shape)
     basic = Basic()
     for item in items:
@@ -219,6 +220,14 @@ def _placed_differently(kinds: list[str]) -> bool:
     return _in_front(kinds) != _in_front(left)
 
 
+def _are_one_element_or_row(kinds: list[str], items: list[Any]) -> bool:
+    """Whether integers stand beside single positions, before all slices: together they are one position."""
+    arrays = [item for kind, item in zip(kinds, items) if kind == "array"]
+    is_single = bool(arrays) and all(isinstance(one, Tensor) and not one.ndim for one in arrays)
+    count = len(kinds) - kinds.count("slice")
+    return is_single and len(arrays) < count and "slice" not in kinds[:count]
+
+
 def _in_front(kinds: list[str]) -> int:
     """How many of the sliced dimensions come before those of the index arrays."""
     advanced = [place for place, kind in enumerate(kinds) if kind != "slice"]
@@ -230,9 +239,21 @@ def _with_integers_as_arrays(items: list[Any], shape: tuple[int, ...]) -> list[A
     found, dim = [], 0
     for item in items:
         start = _checked(item, shape[dim], dim) if _kind(item) == "integer" else None
-        found.append(item if start is None else wrap(np.asarray(start)))
+        found.append(item if start is None else _position(start))
         dim += _consumed(item)
     return found
+
+
+def _position(number: int) -> Tensor:
+    """A number as a 0-d index array; in a trace it keeps its formula."""
+    if not is_tracing():
+        return wrap(np.asarray(number))
+    return make(constant(number, Spec((), INT64)), Auxiliary)
+
+
+def _number_of(index: Tensor) -> int | None:
+    """What `_position` was given."""
+    return index._value.scalar_value if type(index._value) is Node else None  # type: ignore[return-value]
 
 
 def _normalised(item: Any, numpy: bool) -> Any:
@@ -389,7 +410,8 @@ def _enter_slice(item: slice, basic: Basic, extent: int) -> None:
 def _enter_array(item: Tensor, basic: Basic, shape: tuple[int, ...]) -> None:
     masks = array_dtype(item) == BOOL
     if is_tracing() and not masks and not item.ndim and type(item) is not NumpyTensor:
-        basic.positions.append(item._value if isinstance(item._value, Node) else int(item._value))
+        position = item._value if type(item._value) is Node else int(item._value)
+        basic.positions.append(position if _number_of(item) is None else _number_of(item))
     for indices in _positions_of(item, shape, len(basic.starts)) if masks else [item]:
         dim = len(basic.starts)
         basic.arrays[len(basic.shape)] = wrapped_indices(indices, shape[dim], dim)
@@ -458,8 +480,15 @@ def wrapped_indices(indices: Tensor, extent: int, dim: int) -> Tensor:
     if isinstance(values, np.ndarray) and not is_tracing():
         found = checked_indices(values, extent, dim)
         return indices if found is values else wrap(found)
+    if _number_of(indices) is not None:  # it has been checked
+        return indices
     indices = as_dtype(indices, INT64)
-    return apply(e.where, apply(e.less, indices, 0), apply(e.add, indices, extent), indices)
+    if x_ops.counts_from_zero(indices._value):
+        return indices
+    result = apply(e.where, apply(e.less, indices, 0), apply(e.add, indices, extent), indices)
+    if type(result._value) is Node:
+        result._value = result._value.named("position")
+    return result
 
 
 def checked_indices(values: np.ndarray, extent: int, dim: int) -> np.ndarray:

@@ -9,6 +9,7 @@ base and views keep exact gradients.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
 import numpy as np
@@ -29,7 +30,7 @@ from ...tracer.ops.movement import (
     slice_,
     slice_update,
 )
-from ...tracer.origin import at_caller, place_of_caller
+from ...tracer.origin import at_caller, current_origin, named_at_line, place_of_caller
 from ...tracer.trace import current_trace, is_tracing
 from ..values.memory_order import in_order_of
 from ..values.modes import enable_grad, is_recording, no_grad
@@ -312,7 +313,17 @@ def _carry_back(target: Tensor, view: View, value: Tensor, recorded: bool) -> No
         base._output_nr,
         base._requires_grad,
     )
-    _take_place(base, _written_back(whole, view.steps, value), recorded)
+    with _named_as_base(target, base):
+        _take_place(base, _written_back(whole, view.steps, value), recorded)
+
+
+def _named_as_base(target: Tensor, base: Tensor) -> AbstractContextManager[None]:
+    """Within, what the line makes that writes into a view has the base's name: the view is a part of it."""
+    if type(base._value) is not Node:
+        return nullcontext()
+    name = current_origin().target
+    is_of_view = not name or getattr(target._value, "name", "") == name
+    return named_at_line(base._value.name if is_of_view else name)
 
 
 def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tensor:

@@ -69,6 +69,15 @@ def spread(x: Any) -> Any:
     return x.var(dim=0), x.std(dim=1)
 
 
+def online_means(centers: Any, samples: Any, rate: Any) -> Any:
+    centers = centers.copy()
+    for t in range(len(samples)):
+        nearest = np.argmin(np.sum((centers - samples[t]) ** 2, 1))
+        row = centers[nearest]
+        row += rate * (samples[t] - row)
+    return centers
+
+
 def normal(*shape: int) -> np.ndarray:
     return np.linspace(-1.0, 1.0, int(np.prod(shape))).reshape(shape)
 
@@ -86,6 +95,7 @@ CASES: dict[str, tuple[Function, tuple[np.ndarray, ...]]] = {
     "position_of_largest": (position_of_largest, (normal(40, 24),)),
     "batched_product": (batched_product, (normal(12, 20, 16), normal(12, 16, 24))),
     "spread": (spread, (normal(40, 24),)),
+    "online_means": (online_means, (normal(9, 2), -normal(12, 2), np.array(0.3))),
 }
 
 

@@ -83,7 +83,7 @@ GRAPHS = {
     sweep: [2],
     long_memory: [4],
     followed_twice: [2, 2],
-    taking_turns: [2, 2, 1],
+    taking_turns: [2, 2],  # a third lies in the output that it ends as
     all_rows_read: [STEPS + 2],
 }
 

@@ -7,6 +7,7 @@ functions above these operators check bounds and wrap negative positions.
 
 import math
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ..dims import equated_shapes
 from ..errors import ShapeError
 from ..operator import Array, Monoid, Operator, declare
 from ..spec import Spec
+from .creation import iota
 from .elementwise import ADDITION, MULTIPLICATION, equal, where, zeros_like
 from .movement import reshape
 from .reduction import LARGEST, SMALLEST, cumsum
@@ -68,6 +70,14 @@ def _evaluate_index_update(x: np.ndarray, updates: np.ndarray, *indices: np.ndar
     return result
 
 
+def _pull_into_updates(g: Array, x_spec: Spec, updates_spec: Spec, indices: tuple[Array, ...]) -> Array:
+    """The cotangents at the positions, of equal ones that of the last: a single position has no equals."""
+    found = gather(g, *indices)
+    if math.prod(indices[0].shape) == 1:
+        return found
+    return where(_is_last(x_spec, updates_spec, indices), found, 0.0)
+
+
 def _is_last(x_spec: Spec, updates_spec: Spec, indices: tuple[Array, ...]) -> Array:
     """For each position, to broadcast against the updates, whether it is the last of its equals."""
     count, shape = math.prod(indices[0].shape), tuple(indices[0].shape)
@@ -76,6 +86,15 @@ def _is_last(x_spec: Spec, updates_spec: Spec, indices: tuple[Array, ...]) -> Ar
     untouched = scatter_add(nothing, *indices, shape=x_spec.shape[: len(indices)])
     last = equal(gather(index_update(untouched, order, *indices), *indices), order)
     return reshape(last, shape=shape + (1,) * (updates_spec.ndim - len(shape)))
+
+
+def counts_from_zero(x: Any) -> bool:
+    """Whether a value in a graph is known to hold positions along a dimension, which are not negative."""
+    operator = getattr(x, "operator", None)
+    while operator is not None and operator.movement.rearranges and len(x.operands) == 1:
+        (x,) = x.operands
+        operator = x.operator
+    return operator is iota or (operator is not None and operator.search is not None)
 
 
 gather = declare(
@@ -130,9 +149,7 @@ index_update = declare(
     grad_fn="IndexPut",
     vjp={
         "x": lambda g, indices: index_update(g, zeros_like(gather(g, *indices)), *indices),
-        "updates": lambda g, x_spec, updates_spec, indices: where(
-            _is_last(x_spec, updates_spec, indices), gather(g, *indices), 0.0
-        ),
+        "updates": _pull_into_updates,
     },
     doc="x with the elements at the positions replaced; of repeated positions the last wins",
 )
