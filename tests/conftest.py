@@ -4,7 +4,6 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -120,11 +119,10 @@ def uncompiled() -> Iterator[None]:
 
 @pytest.fixture
 def partly_compiled(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Of the cases of a test a part runs as machine code, and most of them by interpreters (`extent.py`)."""
+    """Of tests and their cases a part runs as machine code, and most by interpreters (`extent.py`)."""
     from extent import machine_code
 
-    has_cases = hasattr(request.node, "callspec")
-    with machine_code(request.node.name) if has_cases else nullcontext():
+    with machine_code(request.node.name):
         yield
 
 

@@ -182,7 +182,7 @@ def test_compiled_is_as_eager_to_second_order(name: str) -> None:
     check_derivatives(name)
 
 
-@programs
+@pytest.mark.parametrize("name", drawn(PROGRAMS, one_in=3))
 @pytest.mark.usefixtures("uncompiled")
 def test_it_is_interpreted_as_it_runs(name: str) -> None:
     check_derivatives(name)

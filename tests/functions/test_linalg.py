@@ -19,7 +19,7 @@ from pullback.tracer.ops.matrices import solve_triangular as solve_one_triangula
 from pullback.tracer.spec import spec_of
 from pullback.tracer.verify import verify
 
-pytestmark = pytest.mark.part(4)
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 BATCHES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 1), (0,))
 
@@ -440,7 +440,6 @@ WITH_REPORT: dict[str, Function] = {
 }
 
 
-@pytest.mark.usefixtures("partly_compiled")
 @pytest.mark.parametrize(("place", "dtype"), [
     (0, np.float64), (1, np.float64), (slice(None), np.float64), (slice(None), np.complex128),
 ])  # fmt: skip

@@ -18,6 +18,8 @@ from scipy.stats import norm
 
 import pullback as pb
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 # --- NumPy's methods, and its functions that write ----------------------------------------------------
 
 

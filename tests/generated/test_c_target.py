@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from c_programs import COMPILER, FLAGS, Call, CompiledByC, Recorder, compare, load, random_calls
-from extent import some_of
+from extent import drawn, some_of
 from operator_cases import ROWS
 from test_codegen import cases_where, compiled_parts, direct, is_derived_in_code, run_pair, trial_of
 from test_golden import CASES, normal
@@ -31,7 +31,7 @@ from pullback.tracer.errors import DimensionError, LinearAlgebraError
 from pullback.tracer.interpret import evaluate_graph
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no compiler of C here, no `cc`")
-RANDOM = 8
+RANDOM = 4
 WITHOUT_GRADIENT = ("spread", "position_of_largest")
 
 
@@ -61,8 +61,9 @@ def test_programs_that_threads_share_run_in_one_part(tmp_path: Path) -> None:
 def test_every_operator_in_every_dtype(tmp_path: Path) -> None:
     trials = [
         trial_of([(row, case, row.draw(case, dtype)) for case in row.cases], direct)
-        for row in ROWS.values()
-        for dtype in some_of(row.dtypes, row.name)
+        for name in drawn(ROWS, one_in=3)
+        for row in [ROWS[name]]
+        for dtype in some_of(row.dtypes, name)
     ]
     programs = [build_forward(trial.graph) for trial in trials]
     compiled = CompiledByC(programs, tmp_path)
@@ -71,10 +72,10 @@ def test_every_operator_in_every_dtype(tmp_path: Path) -> None:
 
 
 def test_operators_as_numba_compiles_them(tmp_path: Path) -> None:
-    """Values and gradients of half of the cases that are compiled, many in a program."""
+    """Values and gradients of a quarter of the cases that are compiled, many in a program."""
     record, rng = Recorder(Program.__call__), np.random.default_rng(1)
     groups = compiled_parts(cases_where(is_derived_in_code))
-    for parameters in some_of(groups, "as numba compiles them", count=len(groups) // 2):
+    for parameters in some_of(groups, "as numba compiles them", count=len(groups) // 4):
         trial = trial_of(parameters.values[0], direct)
         pair, outputs = build_pair(trial.graph, trial.wrt), trial.graph.outputs
         cotangents = [rng.standard_normal(one.shape).astype(one.dtype) for one in outputs]
@@ -124,8 +125,9 @@ WHOLES: dict[str, Callable[..., Any]] = {
 def test_functions_of_matrices(dtype: str, tmp_path: Path) -> None:
     """Those of less than a block of columns, and of more; LAPACK's is SciPy's in both."""
     record = Recorder(Program.run_uncompiled)
-    for function in WHOLES.values():
-        for size in (3, 40):
+    for name in drawn(WHOLES, one_in=2):
+        function = WHOLES[name]
+        for size in some_of((3, 40), f"{name} in {dtype}"):
             given = positive_definite(size).astype(dtype)
             record(program_of(function, given), [given])
             record(gradient_program_of(function, given), [given])

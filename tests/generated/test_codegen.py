@@ -42,7 +42,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.verify import verify
 
-pytestmark = pytest.mark.part(3)
+pytestmark = pytest.mark.part(6)
 
 GROUP = 12
 SLACK = 8.0

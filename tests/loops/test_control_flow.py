@@ -12,7 +12,7 @@ from uncompiled import run_uncompiled, uncompiled
 
 import pullback as pb
 
-pytestmark = pytest.mark.part(4)
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 Program = Callable[..., Any]
 PROGRAMS: dict[str, tuple[Program, tuple[tuple[int, ...], ...]]] = {}

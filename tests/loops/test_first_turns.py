@@ -5,6 +5,8 @@ import pytest
 
 import pullback as pb
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 
 def heun(rate, start):
     t, h = 0.0, 0.1

@@ -25,6 +25,8 @@ from pullback.tracer.ops.contraction import contract
 from pullback.tracer.spec import Spec
 from pullback.tracer.verify import verify
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 FLOAT = np.dtype("float64")
 STEPS, WIDTH = 6, 4
 

@@ -15,7 +15,7 @@ from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.loop import loops_of
 from pullback.tracer.verify import verify
 
-pytestmark = pytest.mark.part(4)
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
 Function = Callable[..., Any]
 STEPS = 40

@@ -16,6 +16,8 @@ from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import Spec
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 Array = np.ndarray
 
 

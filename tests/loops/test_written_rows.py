@@ -18,6 +18,8 @@ from pullback.tracer.ops.windows import PLACE
 from pullback.tracer.spec import Spec
 from pullback.tracer.verify import verify
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 Function = Callable[[Any], Any]
 
 

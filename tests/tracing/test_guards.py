@@ -238,7 +238,7 @@ def blocks(draw: Any, depth: int = 2) -> list[str]:
 
 
 @given(blocks(), st.integers(0, 2**16))
-@settings(max_examples=examples(48), derandomize=True)
+@settings(max_examples=examples(24), derandomize=True)
 def test_random_programs(lines: list[str], seed: int) -> None:
     text = "\n".join(["def program(a, b):", "    c = a * b", *(f"    {line}" for line in lines)])
     namespace: dict[str, Any] = {"pb": pb}
