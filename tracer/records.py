@@ -1,9 +1,9 @@
 """`record`: the standard library's `dataclass`, made in a sixth of its time.
 
 `dataclass` writes up to seven methods of a class as text and compiles each by itself, which for the classes
-behind a first call was a seventh of that call's time. Here that is done for `__init__` alone; what compares,
-hashes, prints and refuses are closures over the fields. All else is the standard library's: `field`,
-`fields`, `replace`, slots and `__match_args__`.
+behind a first call was a seventh of that call's time. Here that is done for `__init__` alone, when the first
+object is made; what compares, hashes, prints and refuses are closures over the fields. All else is the
+standard library's: `field`, `fields`, `replace`, slots and `__match_args__`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ else:
         own = frozenset(vars(cls))
         cls = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots)
         fields = dataclasses.fields(cls)
-        made: dict[str, Any] = {"__init__": _initialiser(cls, fields, frozen)}
+        made: dict[str, Any] = {"__init__": _Initialiser(cls, fields, frozen)}
         if repr:
             made["__repr__"] = _printed
         if eq:
@@ -49,6 +50,20 @@ else:
                 cls.__getstate__ = _state
                 cls.__setstate__ = _restore
         return cls
+
+
+class _Initialiser:
+    """Stands for `__init__` until somebody asks for it: half of the classes are not made in a first call."""
+
+    def __init__(self, cls: type, fields: tuple[Field[Any], ...], frozen: bool) -> None:
+        self._arguments = cls, fields, frozen
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        cls = self._arguments[0]
+        made = _initialiser(*self._arguments)
+        if vars(cls).get("__init__") is self:
+            cls.__init__ = made  # type: ignore[misc]
+        return made if instance is None else MethodType(made, instance)
 
 
 def _initialiser(cls: type, fields: tuple[Field[Any], ...], frozen: bool) -> Callable[..., None]:

@@ -54,16 +54,17 @@ class StandIns:
             id(real): Called(real, function) if isinstance(function, FunctionType) else function
             for real, function in functions.items()
         }
-        self._modules: dict[int, tuple[frozenset[str], ModuleType | None]] = {}
-        for module in reversed(MODULES):  # modules after those that have them
-            own = {name: found for name, value in vars(module).items() if (found := self._part(value))}
-            self._modules[id(module)] = frozenset(own), ChangedModule(module, own) if own else None
 
-    def _part(self, value: Any) -> Any:
-        """What stands for a function or a module that is part of a module."""
-        if type(value) is ModuleType:
-            return self._modules.get(id(value), (None, None))[1]
-        return self._functions.get(id(value))
+    @functools.cached_property
+    def _modules(self) -> dict[int, tuple[frozenset[str], ModuleType | None]]:
+        """By the id of a module what else its attributes are, and what stands for it."""
+        made: dict[int, tuple[frozenset[str], ModuleType | None]] = {}
+        parts = dict(self._functions)
+        for module in reversed(MODULES):  # modules after those that have them
+            own = {name: found for name, value in vars(module).items() if (found := parts.get(id(value)))}
+            changed = parts[id(module)] = ChangedModule(module, own) if own else None
+            made[id(module)] = frozenset(own), changed
+        return made
 
     def of(self, value: Any, names: frozenset[str], anywhere: frozenset[str] = frozenset()) -> Any:
         """What stands for `value` where code reads the attributes `names`; None if it stays itself.
@@ -276,12 +277,12 @@ LISTS_OF_ARRAYS = frozenset((
     np.piecewise,
 ))  # fmt: skip
 """Functions that take lists of arrays in other ways."""
+_taking_arrays = FUNCTIONS.keys() - CREATION.keys() - LISTS_OF_ARRAYS
 LISTED: dict[Any, Any] = {
     real: _stand_in_for_lists(real)
     for module in (np, np.linalg, np.fft)
     for real in vars(module).values()
-    if isinstance(real, np.ufunc)
-    or (isinstance(real, Hashable) and real in FUNCTIONS.keys() - CREATION.keys() - LISTS_OF_ARRAYS)
+    if isinstance(real, np.ufunc) or (isinstance(real, Hashable) and real in _taking_arrays)
 }
 """Functions of an array that people call with a list of numbers."""
 OBJECTS: dict[Any, Any] = {

@@ -2,9 +2,11 @@
 
 import copy
 import dataclasses
+import inspect
 import itertools
 import pickle
 from dataclasses import FrozenInstanceError, dataclass, field
+from types import FunctionType
 
 import pytest
 
@@ -118,3 +120,14 @@ def test_one_that_holds_itself_is_printed():
     holder = Holder()
     holder.inner = [holder]
     assert repr(holder).endswith("Holder(inner=[...])")
+
+
+def test_init_is_compiled_when_somebody_asks_for_it():
+    @record(frozen=True)
+    class Late:
+        x: int
+        y: int = 2
+
+    assert not isinstance(vars(Late)["__init__"], FunctionType)
+    assert str(inspect.signature(Late)) == "(x, y=2)"
+    assert Late(1).y == 2 and isinstance(vars(Late)["__init__"], FunctionType)
