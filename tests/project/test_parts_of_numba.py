@@ -157,6 +157,13 @@ LATER = """
 import numba.core.typing
 print(numba.core.typing.signature.__name__)
 """
+OPTIONS = """
+import importlib.util, sys
+print("yaml.reader" in sys.modules)
+if importlib.util.find_spec("yaml"):
+    import yaml
+    assert yaml.safe_load("n: 3") == {"n": 3}
+"""
 
 
 @pytest.mark.parametrize(
@@ -164,7 +171,7 @@ print(numba.core.typing.signature.__name__)
     [
         (KERNEL + LOADED + NUMBA, "6.0\nTrue False False\n3 True\nFalse\n"),
         (NUMBA + LOADED + KERNEL, "3 True\nFalse\nTrue True True\n6.0\n"),
-        (KERNEL + LATER, "6.0\nsignature\n"),
+        (KERNEL + LATER + OPTIONS, "6.0\nsignature\nFalse\n"),
     ],
 )
 def test_numba_is_whole_for_whoever_imports_it(

@@ -3,7 +3,8 @@
 `numba/__init__.py` imports all of Numba, parallel loops, classes, NumPy's functions: a tenth of a second,
 more than most kernels take. So the package gets its place in `sys.modules` first, and `__init__.py` runs when
 somebody asks it for a name that is not there yet (PEP 562): whoever imports numba finds what is always there.
-So does the package of Numba's that infers types, for which kernels have no use.
+So does the package of Numba's that infers types, for which kernels have no use, and PyYAML, which compiles a
+long pattern when it is imported, and which Numba asks where there is a file `.numba_config.yaml`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from ....tracer.forks import hold_in_forks
 PACKAGE = "numba"
 INFERENCE = f"{PACKAGE}.core.typing"
 """The rules by which types are inferred, which kernels do without."""
+CONFIGURATION = "yaml"
+"""The library that reads Numba's file of options."""
 _completing = threading.RLock()
 
 
@@ -53,6 +56,7 @@ def _without_init(name: str) -> ModuleType | None:
 
 def _import() -> None:
     """Numba's modules, in an order in which they find each other."""
+    _without_init(CONFIGURATION)
     package = _without_init(PACKAGE)
     if package is not None:
         versions = importlib.import_module(f"{PACKAGE}._version")
