@@ -43,6 +43,14 @@ class Spec:
     shape: tuple[int, ...]
     dtype: np.dtype
 
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(other) is Spec and self.shape == other.shape and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
     @property
     def ndim(self) -> int:
         return len(self.shape)

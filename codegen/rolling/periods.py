@@ -134,7 +134,8 @@ def _token(node: Node) -> Any:
         attributes = tuple(
             [value.structure if isinstance(value, Body) else value for value in node.attributes.values()]
         )
-    return node.operator, node.spec, attributes, len(node.operands)
+    spec = node.spec
+    return node.operator, spec.shape, spec.dtype, attributes, len(node.operands)
 
 
 def window_for(node: Node, operands: Sequence[Node], starts: Sequence[Node]) -> Node:

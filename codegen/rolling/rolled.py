@@ -72,9 +72,10 @@ class RolledGraph:
             (self.old.outputs, None),
         ]
         for index, (operands, mine) in enumerate(readers):
-            for operand in operands:
-                made, stop = replaced.get(operand, (operand, 0))
-                value = made if index >= stop else operand
+            for value in operands:
+                if value in replaced:
+                    made, stop = replaced[value]
+                    value = made if index >= stop else value
                 theirs = owner[place(value, -1)]
                 if theirs is not None and theirs != mine:
                     used.add(value)

@@ -190,17 +190,21 @@ def _places_of_steps(stretch: Stretch, sequence: Sequence[Node], known: Places) 
 def _places_of(column: Sequence[Node]) -> list[list[int]]:
     """What advances from step to step of the operations at one offset."""
     columns: list[list[int]] = []
-    spec = column[0].spec
     for dim in range(len(column[0].attributes.get("starts", ()))):
         columns.append([node.attributes["starts"][dim] for node in column])
-    if any(node.spec is not spec and node.spec != spec for node in column):
-        columns += [[node.shape[dim] for node in column] for dim in range(spec.ndim)]
+    if not _are_of_one_shape(column):
+        columns += [[node.shape[dim] for node in column] for dim in range(column[0].spec.ndim)]
     for slot, operand in enumerate(column[0].operands):
         if operand.is_constant and operand.dtype.kind in "if":
             values = [node.operands[slot].scalar_value for node in column]
             if all(value is not None and _is_whole(value) for value in values):
                 columns.append([int(value) for value in values])  # type: ignore[arg-type]
     return columns
+
+
+def _are_of_one_shape(column: Sequence[Node]) -> bool:
+    """Whether the results of an operation have one shape in all steps; they are of one dtype."""
+    return len({node.spec.shape for node in column}) == 1
 
 
 def _is_whole(value: float) -> bool:
@@ -290,7 +294,7 @@ def _extents(
         return {} if changes else None
     written = column if part_of(column[0]) is column[0] else [*map(part_of, column)]
     takes_ragged = any(isinstance(one, Local) and one.offset in changing for one in operands)
-    if not takes_ragged and all(node.spec == written[0].spec for node in written):
+    if not takes_ragged and _are_of_one_shape(written):
         return None
     extents = extents_of(written)
     first = column[0]
