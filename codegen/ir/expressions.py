@@ -133,10 +133,13 @@ def number(value: int) -> Const:
 
 def children(expression: Expr) -> tuple[Expr, ...]:
     """The expressions that an expression is made of."""
-    if isinstance(expression, Apply):
-        return expression.arguments
-    if isinstance(expression, Load):
-        return expression.indices
+    kind = type(expression)
+    if kind is Apply:
+        return expression.arguments  # type: ignore[union-attr]
+    if kind is Load:
+        return expression.indices  # type: ignore[union-attr]
+    if kind is Variable or kind is Const or kind is Extent:
+        return ()
     if isinstance(expression, Select):
         return (expression.condition, expression.inside, expression.outside)
     return (expression.value,) if isinstance(expression, Cast) else ()

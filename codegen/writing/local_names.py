@@ -26,14 +26,15 @@ def with_plain_names(
 ) -> ir.Body:
     """The body of a function with fewer names; `outside` are the variables that it does not define."""
     given = {one.name if isinstance(one, ir.Variable) else one.defined for one in outside}
+    occurrences = list(_occurrences(body))
     homes: dict[str, Path] = {}
-    for path, variable in _occurrences(body):
+    for path, variable in occurrences:
         if variable.name in pool.wanted and variable.name not in given and variable.dtype != BOOL:
             homes[variable.name] = _common(homes.get(variable.name, path), path)
     names: dict[str, str] = {}
     dtypes: dict[str, np.dtype] = {}
     holders: dict[str, Path] = dict.fromkeys(pool.taken - homes.keys(), ())
-    for path, variable in _occurrences(body):
+    for path, variable in occurrences:
         old = variable.name
         if old in homes and old not in names:
             alike = (
