@@ -506,8 +506,26 @@ def _power(base: Any, exponent: Any, modulo: Any) -> Any:
 
 
 def _combined(function: str, *operands: Any) -> Any:
+    first, second = operands
+    if _WHOLE.issuperset((type(first), type(second))):
+        found = _of_sizes(function, first, second, id(formula_of(first)), id(formula_of(second)))
+        return apply(function, first, second) if found is None else found
     if any(python_type(one) not in (int, float, bool) for one in operands):  # NumPy's compute on their own
         return NotImplemented
     from .lost_numbers import traced_operand  # which makes sizes
 
     return apply(function, *map(traced_operand, operands))
+
+
+_WHOLE = frozenset((int, Dim))
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_sizes(function: str, first: int, second: int, *formulas: int) -> int | float | None:
+    """What sizes give, which the steps of a loop ask again and again; None if it has an origin of its own.
+
+    `formulas` are the ids of the sizes' formulas, which the sizes keep: of equal sizes they may differ.
+    """
+    found = apply(function, first, second)
+    formula = formula_of(found)
+    return found if formula is None or isinstance(formula, Computed) or id(formula) in formulas else None

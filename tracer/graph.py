@@ -41,6 +41,7 @@ FLOAT64 = np.dtype("float64")
 NUMBER = Spec((), FLOAT64)
 NO_PARTS = Parts(())
 serial_of = attrgetter("serial")
+spec_of_node = attrgetter("spec")
 
 
 class Node(Value):
@@ -166,43 +167,30 @@ class _Draft(Node):
     __setattr__ = object.__setattr__  # type: ignore[assignment]
     __delattr__ = object.__delattr__  # type: ignore[assignment]  # without it the line above is slow
 
-    def __init__(
-        self,
-        operator: Operator,
-        operands: tuple[Node, ...],
-        attributes: Mapping[str, Any],
-        spec: Spec,
-        origin: Origin = UNKNOWN,
-        name: str = "",
-        serial: int = 0,
-    ) -> None:
-        self.operator = operator
-        self.operands = operands
-        self.attributes = attributes
-        self.spec = spec
-        self.origin = origin
-        self.name = name
-        self.serial = serial or next_serial()
-        self.__class__ = Node  # type: ignore[assignment]
+
+_new = object.__new__
 
 
-class _ReadOnlyDraft(_Draft):
-    """The same with attributes that cannot be written into: looking them up takes longer."""
-
-    __slots__ = ()
-
-    def __init__(
-        self,
-        operator: Operator,
-        operands: tuple[Node, ...],
-        attributes: Mapping[str, Any],
-        *others: Any,
-    ) -> None:
-        super().__init__(operator, operands, MappingProxyType(dict(attributes)), *others)
-
-
-new_node = _ReadOnlyDraft if CHECKING else _Draft
-"""Makes a node of all that it holds; `make_node` infers what can be inferred."""
+def new_node(
+    operator: Operator,
+    operands: tuple[Node, ...],
+    attributes: Mapping[str, Any],
+    spec: Spec,
+    origin: Origin = UNKNOWN,
+    name: str = "",
+    serial: int = 0,
+) -> Node:
+    """A node of all that it holds; `make_node` infers what can be inferred."""
+    node = _new(_Draft)  # calling the class would take twice as long
+    node.operator = operator
+    node.operands = operands
+    node.attributes = MappingProxyType(dict(attributes)) if CHECKING else attributes
+    node.spec = spec
+    node.origin = origin
+    node.name = name
+    node.serial = serial or next_serial()
+    node.__class__ = Node  # type: ignore[assignment]
+    return node
 
 
 def make_node(
@@ -211,11 +199,15 @@ def make_node(
     attributes: Mapping[str, Any],
     origin: Origin | None = None,
     name: str | None = None,
+    inside: int = 0,
 ) -> Node:
-    """A new node, its spec inferred, its origin the user's current line unless given."""
-    spec = operator.infer(*[operand.spec for operand in operands], **attributes)
+    """A new node, its spec inferred, its origin the user's current line unless given.
+
+    `inside`: how many frames around the call are known to be pullback's.
+    """
+    spec = operator.infer(*map(spec_of_node, operands), **attributes)
     if origin is None:
-        origin = current_origin()
+        origin = current_origin(1 + inside)
         name = origin.target if name is None else name
     return new_node(operator, operands, attributes, spec, origin, name or "")
 
@@ -320,11 +312,12 @@ def toposort(outputs: Iterable[Node], since: int = 0, known: AbstractSet[Node] =
     seen = {node for node in outputs if node.serial >= since}
     pending = list(seen - known)
     seen |= known
+    enter, defer = seen.add, pending.append
     while pending:
         for node in pending.pop().operands:
-            if node not in seen and node.serial >= since:
-                seen.add(node)
-                pending.append(node)
+            if node not in seen and (not since or node.serial >= since):
+                enter(node)
+                defer(node)
     return sorted(seen - known, key=serial_of)
 
 

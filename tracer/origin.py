@@ -89,15 +89,27 @@ def backward_of(origin: Origin, rule: str) -> AbstractContextManager[None]:
     return located_at(replace(origin, rule=rule))
 
 
-def current_origin() -> Origin:
-    """The innermost place outside of pullback that is being executed."""
+def current_origin(inside: int = 0) -> Origin:
+    """The innermost place outside of pullback that is being executed.
+
+    Args:
+        inside: how many of the frames around the call are known to be pullback's: each that is looked at is
+            made an object, which takes longer than asking it.
+    """
     override = _override.get()
     if override is not None:
         return override
-    frame = user_frame()
-    if frame is None:
-        return UNKNOWN
-    return _origin_at(frame.f_code, frame.f_lasti)
+    frame: FrameType | None = sys._getframe(1 + inside)
+    while frame is not None:
+        code = frame.f_code
+        if not _own_files[code.co_filename]:
+            place = id(code), frame.f_lasti
+            found = _origins.get(place)
+            if found is None:
+                found = _origins[place] = code, _origin_at(code, frame.f_lasti)
+            return found[1]
+        frame = frame.f_back
+    return UNKNOWN
 
 
 def user_frame() -> FrameType | None:
@@ -179,7 +191,18 @@ class _OwnFiles(dict[str, bool]):
 _own_files = _OwnFiles()
 
 
-@lru_cache(maxsize=16384)
+class _Origins(dict[tuple[int, int], tuple[CodeType, Origin]]):
+    """By the id of code and the instruction the code, which keeps its id, and the place: its hash is slow."""
+
+    def __setitem__(self, place: tuple[int, int], found: tuple[CodeType, Origin]) -> None:
+        if len(self) >= 16384:
+            self.clear()
+        super().__setitem__(place, found)
+
+
+_origins = _Origins()
+
+
 def _origin_at(code: CodeType, instruction: int) -> Origin:
     start, end, column, end_column = list(code.co_positions())[instruction // 2]
     line = start or code.co_firstlineno
@@ -247,7 +270,10 @@ Position = tuple[int, int | None, int, int | None]
 
 
 class _Statements:
-    """The statements of a file: which one covers a line, and which names its expressions are assigned to."""
+    """The statements of a file: which one covers a line, and which names its expressions are assigned to.
+
+    Of its functions those are read that are asked for: to walk over a file takes as long as a small trace.
+    """
 
     def __init__(self, tree: ast.Module | None) -> None:
         self.first_line: dict[int, int] = {}
@@ -255,7 +281,10 @@ class _Statements:
         """Where an expression is: the variable that it is assigned to."""
         self.written: dict[Position, str] = {}
         """Where `x[k]` is that is written: the array."""
-        for node in ast.walk(tree) if tree else ():
+        self._unread = list(tree.body) if tree else []
+
+    def _read(self, statement: ast.stmt) -> None:
+        for node in ast.walk(statement):
             if isinstance(node, ast.stmt) and not hasattr(node, "body"):
                 for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                     self.first_line.setdefault(line, node.lineno)
@@ -276,12 +305,23 @@ class _Statements:
 
     def lookup(self, place: Position, is_store: bool) -> tuple[int, str]:
         """The line that a statement begins in, and the variable that an instruction there makes or writes."""
+        if found := [one for one in self._unread if _covers(one, place[0])]:
+            for one in found:
+                self._read(one)
+            self._unread = [one for one in self._unread if one not in found]
         names = self.written if is_store else self.targets
         return self.first_line.get(place[0], place[0]), names.get(place, "")
 
 
 def _position(node: ast.expr | ast.stmt) -> Position:
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+def _covers(statement: ast.stmt, line: int) -> bool:
+    """Whether a statement has a line, that of a decorator among them."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    first = min([statement.lineno, *(one.lineno for one in decorators)])
+    return first <= line <= (statement.end_lineno or statement.lineno)
 
 
 @lru_cache(maxsize=256)

@@ -266,7 +266,9 @@ def _in_place_operator(name: str, function: Callable[..., Tensor]) -> Callable[.
 
 def _weak(other: Any, dtype: np.dtype) -> float | None:
     """The Python number as a float, if it takes the dtype of a floating tensor beside it as it is."""
-    kind = python_type(other)
+    kind = type(other)
+    if kind is not float and kind is not int:
+        kind = python_type(other)
     if dtype.kind == "f" and (kind is float or (kind is int and -EXACT < other < EXACT)):
         return other if type(other) is not int else float(other)
     return None
@@ -277,12 +279,16 @@ def _arithmetic(operator: Operator, name: str, general: Callable[..., Any]) -> C
 
     def method(self: Tensor, other: Any) -> Any:
         mine = self._value
+        is_traced = type(mine) is not np.ndarray
+        dtype = mine.spec.dtype if is_traced else mine.dtype
         if isinstance(other, Tensor):
             value = other._value
-            if mine.dtype == value.dtype and mine.dtype.kind == "f" and mine.shape == value.shape:
+            if is_traced and type(value) is type(mine) and mine.spec is value.spec and dtype.kind == "f":
+                return apply(operator, self, other, grad_name=name)
+            if dtype == value.dtype and dtype.kind == "f" and mine.shape == value.shape:
                 return apply(operator, self, other, grad_name=name)
         else:
-            number = _weak(other, mine.dtype)
+            number = _weak(other, dtype)
             if number is not None:
                 return apply(operator, self, number, grad_name=name)
         return general(self, other)
@@ -295,7 +301,8 @@ def _reflected(operator: Operator, name: str, general: Callable[..., Any]) -> Ca
     """The same for `number + tensor`."""
 
     def method(self: Tensor, other: Any) -> Any:
-        number = _weak(other, self._value.dtype)
+        mine = self._value
+        number = _weak(other, mine.dtype if type(mine) is np.ndarray else mine.spec.dtype)
         if number is None:
             return general(self, other)
         return apply(operator, number, self, grad_name=name)

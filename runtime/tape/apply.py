@@ -86,22 +86,22 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
             values.append(operand)
         bit <<= 1
     trace = innermost()
-    is_known = concrete and trace is not None and bool(operands) and all(map(is_local, operands))
-    if is_known or (concrete and trace is None):
-        try:
-            if operator.family in COMPUTING:
-                result = _quiet.run(operator.evaluate, *values, **attributes)
-            else:
-                result = operator.evaluate(*values, **attributes)
-        except Exception as error:  # whatever NumPy raised: the operator's own check says it better
-            _explain(operator, values, attributes, error)
-        if type(result) is not ndarray:
-            result = np.asarray(result)
-    else:
-        result = _extend_graph(trace or current_trace(), operator, operands, values, attributes)
+    if not concrete or (trace is not None and not (operands and all(map(is_local, operands)))):
+        return _in_graph(
+            trace or current_trace(), operator, operands, values, kind, mask, attributes, grad_name
+        )
+    try:
+        if operator.family in COMPUTING:
+            result = _quiet.run(operator.evaluate, *values, **attributes)
+        else:
+            result = operator.evaluate(*values, **attributes)
+    except Exception as error:  # whatever NumPy raised: the operator's own check says it better
+        _explain(operator, values, attributes, error)
+    if type(result) is not ndarray:
+        result = np.asarray(result)
     if kind is not TorchTensor and not (kind is NumpyTensor and result.shape):
         kind = kind_of_result(kind, result.shape, operator.movement.is_view)
-    tensor = local(result, kind) if is_known else make(result, kind)
+    tensor = make(result, kind) if trace is None else local(result, kind)
     sort = result.dtype.kind
     if sort != "f" and not operator.of_complex:
         _require_real(operator, values)
@@ -110,6 +110,42 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
             _require_no_mixture(operator, values, attributes)
         record(tensor, operator, operands, values, mask, attributes, grad_name)
     if operator.movement.is_view:
+        link_view(tensor, operator, operands[0], attributes)
+    return tensor
+
+
+def _in_graph(
+    trace: Trace,
+    operator: Operator,
+    operands: Sequence[Any],
+    values: list[Any],
+    kind: type[Tensor],
+    mask: int,
+    attributes: dict[str, Any],
+    grad_name: str | None,
+) -> Tensor:
+    """The same where an operand is traced: its payload is a node, which a long loop makes many of."""
+    for value in values:
+        if type(value) is not Node:
+            nodes = _as_nodes(trace, operator, operands, values)
+            break
+    else:
+        nodes = tuple(values)
+    node = make_node(operator, nodes, attributes, inside=2)
+    records, spec = is_recording(), node.spec
+    sort, is_view = spec.dtype.kind, operator.movement.is_view
+    if not records and trace.differentiable and operands:
+        node = cut_off(node)
+    if kind is not TorchTensor and not (kind is NumpyTensor and spec.shape):
+        kind = kind_of_result(kind, spec.shape, is_view)
+    tensor = make(node, kind)
+    if sort != "f" and not operator.of_complex:
+        _require_real(operator, values)
+    if mask and records and operator.rules and sort in CONTINUOUS:
+        if sort == "c" and operator.of_complex == HOLOMORPHIC:
+            _require_no_mixture(operator, values, attributes)
+        record(tensor, operator, operands, values, mask, attributes, grad_name)
+    if is_view:
         link_view(tensor, operator, operands[0], attributes)
     return tensor
 
@@ -137,16 +173,18 @@ def record(
     for position in plan.positions:
         operand = operands[position]
         edges[position] = (operand._grad_fn or operand, operand._output_nr)
-    node = plan.node_class(plan, attributes, edges)
     if type(tensor._value) is ndarray:
+        node = plan.node_class(plan, attributes, edges)
         save(node, tensor, operands, values)
     else:  # the graph keeps values that are overwritten, but `backward()` has PyTorch's rules
-        node.forward = node.result = tensor._value
-        node.operands = values
-        node.versions = _versions(plan, tensor, operands)
-        noted = saved_values()
-        if noted is not None and node.versions:
-            noted.note(node)
+        node = plan.node_class.in_trace(plan, attributes, edges, values, tensor._value)
+        if plan.saves or plan.saves_result:
+            versions = _versions(plan, tensor, operands)
+            if versions:
+                node.versions = versions
+                noted = saved_values()
+                if noted is not None:
+                    noted.note(node)
     tensor._grad_fn = node
     tensor._requires_grad = True
     if observers:
@@ -183,23 +221,24 @@ def save(node: OperatorNode, tensor: Tensor, operands: Sequence[Any], values: li
 
 def _versions(plan: Plan, tensor: Tensor, operands: Sequence[Any]) -> list[tuple[int, list[Any], int]]:
     """In a trace, of which memory of tensors the node's rules read values."""
-    read = [(position, operands[position]) for position in plan.saves]
-    if plan.saves_result:
-        read.append((-1, tensor))
-    return [(place, one._cell, one._cell[0]) for place, one in read if isinstance(one, TorchTensor)]
+    found = []
+    for position in plan.saves:
+        one = operands[position]
+        if isinstance(one, TorchTensor):
+            found.append((position, one._cell, one._cell[0]))
+    if plan.saves_result and isinstance(tensor, TorchTensor):
+        found.append((-1, tensor._cell, tensor._cell[0]))
+    return found
 
 
-def _extend_graph(
-    trace: Trace, operator: Operator, operands: Sequence[Any], values: list[Any], attributes: dict[str, Any]
-) -> Node:
-    """The graph node of the operator; concrete arrays among `values` become constants, or captured inputs."""
-    if not values:
-        return make_node(operator, (), attributes)
+def _as_nodes(
+    trace: Trace, operator: Operator, operands: Sequence[Any], values: list[Any]
+) -> tuple[Node, ...]:
+    """The values as nodes: concrete arrays, also in `values`, become constants, or captured inputs."""
     for position, value in enumerate(values):
         if type(value) is ndarray:
             values[position] = node_of(value) if is_local(operands[position]) else trace.capture(value)
-    node = make_node(operator, lift(operator, tuple(values)), attributes)
-    return cut_off(node) if trace.differentiable and not is_recording() else node
+    return lift(operator, tuple(values))
 
 
 def cut_off(node: Node) -> Node:

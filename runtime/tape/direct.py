@@ -124,8 +124,10 @@ def _of_one(operator: Operator, general: Function, plans: _Plans, of_numpy: bool
     takes_attributes = general is unsupported or general is operator
 
     def function(input: Any, **attributes: Any) -> Any:
+        if innermost() is not None:
+            return general(input, **attributes)
         kind = kind_of_result(type(input))
-        if kind is None or innermost() is not None or (attributes and not takes_attributes):
+        if kind is None or (attributes and not takes_attributes):
             return general(input, **attributes)
         view = input._view
         if view is not None and view.seen != input._cell[0]:
@@ -180,8 +182,10 @@ def _of_two(operator: Operator, general: Function, plans: _Plans, of_numpy: bool
     with_rule = sum(1 << position for position in range(2) if operator.rule_for(position))
 
     def function(input: Any, other: Any, **attributes: Any) -> Any:
+        if innermost() is not None:
+            return general(input, other, **attributes)
         case = case_of((type(input), type(other)))
-        if case is None or innermost() is not None or (attributes and not takes_attributes):
+        if case is None or (attributes and not takes_attributes):
             return general(input, other, **attributes)
         kind, first, second = case
         a, b, mask = input, other, 0

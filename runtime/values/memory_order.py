@@ -34,7 +34,14 @@ BYTE = np.zeros(1, np.int8)
 
 def reshaped_in_place(node: Node, shape: Sequence[int]) -> bool:
     """Whether a value's elements can be shown in another shape where they lie."""
-    return node.ndim < 2 or _reshaped(node.shape, strides_of(node), shape) is not None
+    if node.ndim < 2 or _longer(node.shape) == _longer(shape):
+        return True
+    return _reshaped(node.shape, strides_of(node), shape) is not None
+
+
+def _longer(shape: Sequence[int]) -> list[int]:
+    """The extents of the dimensions in which there are neighbours."""
+    return [extent for extent in shape if extent != 1]
 
 
 def layout_of(array: np.ndarray) -> tuple[int, ...]:

@@ -365,6 +365,7 @@ def legacy_type(dtype: np.dtype) -> str:
 
 ARRAYS = (np.ndarray, np.generic)
 NO_SPECS: tuple[Sequence[Spec], Any] = ((), None)
+_new = object.__new__
 NO_VERSIONS: list[tuple[int, Cell, int]] = []
 
 
@@ -515,6 +516,23 @@ class OperatorNode(SavingNode):
         self.operands = self.result = self.shapes = self.specs = None
         self.versions = NO_VERSIONS
         self.freed = False
+
+    @classmethod
+    def in_trace(
+        cls, plan: Plan, attributes: dict[str, Any], edges: Sequence[Edge | None], read: list[Any], made: Node
+    ) -> OperatorNode:
+        """A node that has all operands and the result as nodes of the graph."""
+        node = _new(cls)  # a long loop makes many, and calling the class would take twice as long
+        node.plan = plan
+        node.attributes = attributes
+        node.edges = edges
+        node.sequence = next_sequence()
+        node.hooks = node._metadata = node.shapes = node.specs = None
+        node.operands = read
+        node.forward = node.result = made
+        node.versions = NO_VERSIONS
+        node.freed = False
+        return node
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         if self.forward is not None:

@@ -425,6 +425,13 @@ def test_arithmetic_on_sizes_keeps_their_names() -> None:
     assert hash(formula_of(long)) is not None
 
 
+def test_what_is_computed_of_sizes_again_is_the_same() -> None:
+    n, m, large = (Dim(size, Source(name)) for size, name in ((40, "n"), (40, "m"), (2**40, "large")))
+    assert (2 * n).formula is (2 * n).formula and (n + m).formula is (n + m).formula
+    assert (2 * n).formula != (2 * m).formula and formula_of(2 * n - 2 * n) is None
+    assert (large * large).formula is not (large * large).formula  # each with an origin of its own
+
+
 def test_sizes_that_an_operator_demands_to_be_equal_have_one_name() -> None:
     first, second, third = (Dim(5, Source(name)) for name in "abc")
     assert broadcast_shapes((first, 1), (second, 3)) == (5, 3)
