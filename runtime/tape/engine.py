@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -189,9 +189,7 @@ class Pass:
         try:
             return pulled_at_once(node, g, wanted)
         except np.linalg.LinAlgError as error:
-            if isinstance(error, PullbackError):
-                raise
-            fail(LinearAlgebraError, f"backward: a matrix of the gradient has no result: {error}.")
+            refuse_matrix(error)
 
     def on_the_way(self) -> set[int] | None:
         """The ids of the targets from which an input is reached, the inputs included; None if all are."""
@@ -216,9 +214,7 @@ class Pass:
         try:
             self.sweep()
         except np.linalg.LinAlgError as error:
-            if isinstance(error, PullbackError):
-                raise
-            fail(LinearAlgebraError, f"backward: a matrix of the gradient has no result: {error}.")
+            refuse_matrix(error)
 
     def sweep(self) -> None:
         """Run the nodes, the latest first, each on all that has arrived at it."""
@@ -437,6 +433,13 @@ class Pass:
             if result is not None:
                 pulled = [self.payload(one) for one in _as_tuple(result)]
         return pulled
+
+
+def refuse_matrix(error: np.linalg.LinAlgError) -> NoReturn:
+    """LinearAlgebraError, with the line that asked for gradients; the error itself if it is ours."""
+    if isinstance(error, PullbackError):
+        raise error
+    fail(LinearAlgebraError, f"backward: a matrix of the gradient has no result: {error}.")
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:

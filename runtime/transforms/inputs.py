@@ -27,6 +27,7 @@ from ..functions.common import conjugate
 from ..tape.apply import apply, of_kind
 from ..tape.derivatives import gradients, jacobians, tangents, values_behind
 from ..tape.engine import UNKNOWN, Pass
+from ..tape.repeated import Repeated, repeated
 from ..tracing.numpy_programs import NumpyProgram
 from ..values.differentiated import differentiating
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
@@ -85,6 +86,8 @@ class Inputs:
         """What is on the tape behind the outputs, once it was asked whether they reach outside."""
         self._edges: list[Edge] | None = None
         """Those of the leaves, once a pass has asked for them."""
+        self._repeated: Repeated | None = None
+        """The plan of a pass that is run again."""
         self._wanted: Any = UNKNOWN
         """Those behind the outputs that are on a way to the leaves, once a pass has found them."""
         self._first_sequence = next_sequence()
@@ -212,7 +215,11 @@ class Inputs:
         """The gradients of the leaves outside of traces, without a history; what is behind is known."""
         if self._edges is None:
             self._edges = [(one._grad_fn or one, one._output_nr) for one in self.leaves]
+        if self._repeated is not None and (values := self._repeated.run(cotangents)) is not None:
+            return [value if value is None else make(np.asarray(value)) for value in values]
         roots = [(one._grad_fn or one, one._output_nr) for one in outputs]
+        if self._wanted is not UNKNOWN and self._repeated is None:  # the second time: there may be many
+            self._repeated = repeated(roots, self.leaves, self._behind, self._wanted)
         one_pass = Pass(False, retain_graph, self._edges)
         one_pass.run(roots, cotangents, self._behind, self._wanted)
         self._wanted = one_pass.wanted
@@ -226,7 +233,7 @@ class Inputs:
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], keep: bool
     ) -> Sequence[Tensor | None]:
         """The cotangents pulled back to each of the leaves."""
-        if not keep and innermost() is None and all(one._requires_grad for one in outputs):
+        if not keep and innermost() is None and False not in [one._requires_grad for one in outputs]:
             return self._passed(outputs, [one._value for one in cotangents], retain_graph=True)
         if self._graph_shows(outputs):
             return gradients(outputs, cotangents, self.leaves, self._outer(outputs, keep))

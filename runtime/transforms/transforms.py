@@ -152,7 +152,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     reaches_outside = inputs.reach_outside(outputs)
 
     def pull(cotangents: Any) -> tuple[Any, ...]:
-        given, found = flat(cotangents)
+        given, found = ([cotangents], None) if type(cotangents) in PLAIN else flat(cotangents)
         if structure != found:
             raise ArgumentError(
                 f"the pull-back of {name}: cotangents with the structure of the value expected "

@@ -9,6 +9,7 @@ import pytest
 
 import pullback as pb
 from pullback.runtime.tape import engine
+from pullback.runtime.transforms import inputs
 from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from pullback.tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
 
@@ -421,6 +422,41 @@ def test_a_cotangent_with_a_mask_is_refused() -> None:
     _, pull = vjp(lambda x: x * 2.0, X)
     with pytest.raises(ArgumentError, match="masked array"):
         pull(np.ma.masked_array(np.ones(4), [True, False, False, False]))
+
+
+def test_a_pull_back_that_is_called_again_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The third time by its plan; also where an argument has no part in a result, and beside constants."""
+
+    def function(x: Any, w: Any, unused: Any) -> Any:
+        y = np.sin(x) * W + w
+        return np.exp(y * y[0]), w * 2.0
+
+    def calls(is_planned: bool) -> list[Any]:
+        if not is_planned:
+            monkeypatch.setattr(inputs, "repeated", lambda *_: None)
+        _, pull = vjp(function, X, W, X)
+        given = [(RNG.normal(size=4), RNG.normal(size=4)) for _ in range(4)]
+        return [one for cotangents in given for one in pull(cotangents)]
+
+    RNG.bit_generator.state = np.random.default_rng(7).bit_generator.state
+    found = calls(True)
+    RNG.bit_generator.state = np.random.default_rng(7).bit_generator.state
+    for one, other in zip(found, calls(False), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-14)
+
+
+def test_a_hook_that_is_registered_between_pull_backs_is_called() -> None:
+    held: list[Any] = []
+
+    def function(x: Any) -> Any:
+        held.append(x * x)
+        return held[0] * 2.0
+
+    _, pull = vjp(function, pb.from_numpy(X))
+    given = pb.from_numpy(np.ones(4))
+    first = [pull(given)[0] for _ in range(3)][-1]
+    held[0].register_hook(lambda g: g * 10.0)
+    np.testing.assert_allclose(pull(given)[0].numpy(), 10.0 * first.numpy())
 
 
 def test_a_pull_back_may_be_called_in_another_ones_and_again() -> None:
