@@ -279,6 +279,13 @@ def cholesky_directly(input: Any = None, upper: bool = False) -> Any:
     return NotImplemented if upper else _factor(input)
 
 
+def cholesky_of_triangle(a: Any = None, *more: Any) -> Any:
+    """The same of the lower triangle alone, which is all that NumPy's function reads."""
+    mirrored = NotImplemented if more else _mirrored(a, sign=1.0)
+    return mirrored if mirrored is NotImplemented else _factor(mirrored)
+
+
+_mirrored = direct(la.symmetric)
 with_short_way(cholesky, cholesky_directly)
 
 

@@ -76,4 +76,5 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
 DIRECT_FUNCTIONS |= {
     np.linalg.inv: linalg.inverse_directly, np.linalg.det: linalg.det_directly,
     np.linalg.solve: linalg.solved_directly, np.linalg.slogdet: linalg.slogdet_directly,
+    np.linalg.cholesky: linalg.cholesky_of_triangle,
 }  # fmt: skip

@@ -312,6 +312,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: np.concatenate([Y, np.ones((2, 3))]), "numpy.concatenate(arrays: [float32[4], float64[2, 3]])"),
     (lambda: np.linalg.solve(pb.ones(2, 3), Y), "numpy.linalg.solve(a: float32[2, 3], b: float32[4])"),
     (lambda: pb.bmm(Y, mat2=Y), "bmm(input: float32[4], mat2=float32[4])"),
+    (lambda: np.linalg.cholesky(pb.ones(2, 3)), "numpy.linalg.cholesky(a: float32[2, 3])"),
     (lambda: Y.sum(5), "sum(input: float32[4], dim: 5)"),
     (lambda: Y.reshape(7), "reshape(input: float32[4], 7)"),
     (lambda: Y.view(5, 5), "view(self: float32[4], 5, 5)"),

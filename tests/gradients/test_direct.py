@@ -379,6 +379,7 @@ def test_arrays_are_joined_with_tensors_by_the_short_way() -> None:
         (np.cumsum, lambda x: (x,)),
         (np.einsum, lambda x: ("i,j->ji", x, x * 2.0)),
         (np.einsum, lambda x: ("i,i", x, x)),
+        (np.linalg.cholesky, lambda x: (np.outer(x, x) + np.diag(x),)),
         (np.einsum, lambda x: ("bij, bj", np.outer(x, x)[None], x[None])),
     ],
 )

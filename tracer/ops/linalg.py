@@ -108,18 +108,20 @@ def _is_below(rows: int, columns: int, diagonal: int) -> np.ndarray:
 _is_below_if_small = functools.lru_cache(maxsize=64)(_is_below)
 
 
+def _below(x: np.ndarray, diagonal: int = 0) -> np.ndarray:
+    """The same of x, for a small matrix made once."""
+    rows, columns = x.shape[-2:]
+    return (_is_below_if_small if rows * columns <= MOST_KEPT else _is_below)(rows, columns, diagonal)
+
+
 def lower_part(x: np.ndarray, diagonal: int = 0) -> np.ndarray:
     """np.tril, whose matrix of truth values takes longer than all else for a small matrix."""
-    rows, columns = x.shape[-2:]
-    where_kept = _is_below_if_small if rows * columns <= MOST_KEPT else _is_below
-    return np.where(where_kept(rows, columns, diagonal), x, x.dtype.type(0))
+    return np.where(_below(x, diagonal), x, x.dtype.type(0))
 
 
 def upper_part(x: np.ndarray, diagonal: int = 0) -> np.ndarray:
     """np.triu, as `lower_part`."""
-    rows, columns = x.shape[-2:]
-    where_kept = _is_below_if_small if rows * columns <= MOST_KEPT else _is_below
-    return np.where(where_kept(rows, columns, diagonal - 1), x.dtype.type(0), x)
+    return np.where(_below(x, diagonal - 1), x.dtype.type(0), x)
 
 
 unit_like = declare(
@@ -144,14 +146,19 @@ def _of_lower_triangle(x: Array, sign: float) -> Array:
 def _evaluate_symmetric(x: np.ndarray, sign: float) -> np.ndarray:
     across = np.swapaxes(x, -1, -2)
     across = np.conjugate(across) if x.dtype.kind == "c" else across
-    found = np.where(np.tri(x.shape[-1], dtype=bool), x, across if sign > 0 else -across)
+    found = np.where(_below(x), x, across if sign > 0 else -across)
     if sign < 0 or x.dtype.kind == "c":  # for the diagonal is its own image
         np.einsum("...ii->...i", found if sign < 0 else found.imag)[...] = 0
     return found
 
 
+def _infer_symmetric(x: Spec, sign: float) -> Spec:
+    require_square("symmetric", x)
+    return x
+
+
 symmetric = declare(
-    "symmetric", "composite", "x", infer=lambda x, sign: x, body=_of_lower_triangle,
+    "symmetric", "composite", "x", infer=_infer_symmetric, body=_of_lower_triangle,
     evaluate=_evaluate_symmetric, of_complex=OWN_RULES,
     vjp={"x": lambda g, sign: lower_half(g + sign * adjoint(g))},
     doc="the lower triangle and its mirror image: conjugated, and negative for the sign -1",
