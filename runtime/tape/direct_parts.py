@@ -19,6 +19,7 @@ from ..values.modes import is_recording
 from ..values.nodes import Edge, GradNode, next_sequence, observers
 from ..values.tensor import Tensor, TorchTensor, View, make, mark_written, require_writable
 from ..values.value_kinds import NumpyScalar, NumpyTensor
+from .direct import direct
 from .inplace import keep_saved, require_assignable
 
 ndarray = np.ndarray
@@ -28,6 +29,7 @@ KINDS = (TorchTensor, NumpyTensor)
 BOUNDS = (int, type(None))
 ITEMS = frozenset((int, slice, type(None), type(...)))
 ALL = slice(None)
+_dilated = direct(dilate, dilate)
 
 
 class PartView(View):
@@ -88,7 +90,7 @@ class PartBackward(GradNode):
             return self.pull_all(g)
         for operator, attributes, shape in reversed(steps_of(self.index, self.shape)):
             if operator is slice_:
-                g = dilate(g, shape=shape, **attributes)
+                g = _dilated(g, shape=shape, **attributes)
             else:
                 g = flip(g, **attributes) if operator is flip else reshape(g, shape=shape)
         return (g,)
