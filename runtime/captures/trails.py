@@ -46,6 +46,7 @@ class Trail:
         self._names = reached.names
         self._names_in = reached.names_in
         self._passing = passing
+        self._outline = _outline(roots)
         self._fingerprint = _Fingerprint(roots, self._names)
         self._mappings: dict[int, tuple[Mapping[str, Any], Names]] = {}
         self._functions: list[FunctionType] = []
@@ -71,7 +72,8 @@ class Trail:
     def fits(self, roots: Sequence[Any]) -> bool:
         """Whether a walk from these roots would find the same code."""
         return (
-            _Fingerprint(roots, self._names).marks == self._fingerprint.marks
+            _outline(roots) == self._outline
+            and _Fingerprint(roots, self._names).marks == self._fingerprint.marks
             and not any(map(ATTRIBUTES, self._without_attributes))
             and self._has_same_names()
             and all(map(_holds_no_code, self._without_code))
@@ -151,6 +153,11 @@ BASES = operator.attrgetter("__mro__")
 CONTENTS = operator.attrgetter("cell_contents")
 FROZEN = (tuple, frozenset, BuiltinFunctionType, MethodType, staticmethod, classmethod, property)
 """Classes of objects that hold the same as long as they live."""
+
+
+def _outline(roots: Sequence[Any]) -> list[Any]:
+    """Of each root that is a function its code and its module: what a fingerprint says too, found sooner."""
+    return [(one.__code__, id(one.__globals__)) if type(one) is FunctionType else None for one in roots]
 
 
 class _Fingerprint:
