@@ -262,27 +262,26 @@ def triangles_of_pairs(matrix: np.ndarray, out: np.ndarray) -> None:
 
     Args:
         matrix: shape (m, n, 2).
-        out: shape (3, m, n, 2).
+        out: shape (m, n + 2, 2).
 
     >>> triangles_of_pairs(a[i], parts[i])
     """
     rows = matrix.shape[0]
     columns = matrix.shape[1]
-    copy_pairs(matrix, out[0, :, :, :])
-    for plane in range(1, 3):
-        for row in range(rows):
-            for column in range(columns):
-                out[plane, row, column, 0] = row if column == 0 else 0.0
-                out[plane, row, column, 1] = 0.0
+    copy_pairs(matrix, out)
+    for row in range(rows):
+        for column in range(columns, columns + 2):
+            out[row, column, 0] = row
+            out[row, column, 1] = 0.0
     count = min(rows, columns)
     if count > 0:
-        eliminate_rows_of_pairs(out[0, :, :, :], out[2, :, 0, :])
+        eliminate_rows_of_pairs(out[:, :columns, :], out[:, columns + 1, :])
     for before in range(count):
         row = count - 1 - before
-        other = int64(out[2, row, 0, 0])
-        kept = out[1, row, 0, 0]
-        out[1, row, 0, 0] = out[1, other, 0, 0]
-        out[1, other, 0, 0] = kept
+        other = int64(out[row, columns + 1, 0])
+        kept = out[row, columns, 0]
+        out[row, columns, 0] = out[other, columns, 0]
+        out[other, columns, 0] = kept
 
 
 def solve_eliminated_pairs(eliminated: np.ndarray, b: np.ndarray, out: np.ndarray) -> bool:

@@ -495,31 +495,30 @@ def reflect(matrix: np.ndarray, out: np.ndarray) -> None:
 
 
 def triangles(matrix: np.ndarray, out: np.ndarray) -> None:
-    """L, without its ones, and U of a matrix whose rows are exchanged in `out[0]`.
+    """L, without its ones, and U of a matrix whose rows are exchanged in the first columns of `out`.
 
-    In the first column of `out[1]` which row of their product each row of the matrix is, in that of `out[2]`
-    with which row each was exchanged, one after the other.
+    In the last but one column which row of their product each row of the matrix is, in the last one with
+    which row each was exchanged, one after the other.
 
     Args:
         matrix: shape (m, n).
-        out: shape (3, m, n).
+        out: shape (m, n + 2).
 
     >>> triangles(a[i], parts[i])
     """
     rows, columns = matrix.shape
-    copy(matrix, out[0, :, :])
-    for plane in range(1, 3):
-        for row in range(rows):
-            for column in range(columns):
-                out[plane, row, column] = row if column == 0 else 0.0
-    eliminate_rows(out[0, :, :], out[2, :, :1])
+    copy(matrix, out)
+    for row in range(rows):
+        out[row, columns] = row
+        out[row, columns + 1] = row
+    eliminate_rows(out[:, :columns], out[:, columns + 1 :])
     count = min(rows, columns)
     for before in range(count):
         row = count - 1 - before
-        other = int64(out[2, row, 0])
-        kept = out[1, row, 0]
-        out[1, row, 0] = out[1, other, 0]
-        out[1, other, 0] = kept
+        other = int64(out[row, columns + 1])
+        kept = out[row, columns]
+        out[row, columns] = out[other, columns]
+        out[other, columns] = kept
 
 
 FUNCTIONS = (

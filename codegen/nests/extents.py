@@ -380,6 +380,17 @@ def _decomposition_of_pairs(node: Node, operands: list[Symbols]) -> Symbols:
     return (*batch, fresh(node.shape[-4]), rows, columns, parts)
 
 
+def _triangles(node: Node, operands: list[Symbols]) -> Symbols:
+    """Each matrix with two more columns."""
+    *batch, rows, _ = operands[0]
+    return (*batch, rows, fresh(node.shape[-1]))
+
+
+def _triangles_of_pairs(node: Node, operands: list[Symbols]) -> Symbols:
+    *batch, rows, _, parts = operands[0]
+    return (*batch, rows, fresh(node.shape[-2]), parts)
+
+
 def _product_of_pairs(node: Node, operands: list[Symbols]) -> Symbols:
     (*batch, rows, summed, parts), (*others, again, columns, _) = operands
     rows, summed = (summed, rows) if node.attributes["adjoint_a"] else (rows, summed)
@@ -488,6 +499,8 @@ _RULES: dict[str, Rule] = {
     "eliminated_pairs_solution": _solution_of_pairs,
     "solved_triangle_pairs": _solution_of_pairs,
     **{one.name: _decomposition_of_pairs for one in BY_CALLS.values()},
+    "lu": _triangles,
+    "lu_on_pairs": _triangles_of_pairs,
     "inverse_norm": _inverse_norm,
     "whole_basis": _square,
     "least_squares": _fresh,

@@ -104,11 +104,11 @@ def _factored(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     if d.is_number(a) or not (rows and columns):
         places = expand_to(iota(rows), (*batch, rows))
         return a, places, as_dtype(part(places, len(batch), 0, min(rows, columns)) + 1, INT32)
-    planes = apply(d.lu, a)
-    positions = as_dtype(real_part(selected(planes._detached(), planes.ndim - 1, 0)), INT64)
-    places, exchanged = (selected(positions, len(batch), plane) for plane in (1, 2))
+    found, last = apply(d.lu, a), a.ndim - 1
+    positions = as_dtype(real_part(part(found._detached(), last, columns, columns + 2)), INT64)
+    places, exchanged = (selected(positions, last, place) for place in (0, 1))
     pivots = as_dtype(part(exchanged, len(batch), 0, min(rows, columns)) + 1, INT32)
-    return selected(planes, len(batch), 0), places, pivots
+    return part(found, last, 0, columns), places, pivots
 
 
 def _triangles(both: Tensor) -> tuple[Tensor, Tensor]:
@@ -177,7 +177,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
             "linalg.lu_factor_ex takes such matrices.",
             LinearAlgebraError,
         )
-        nothing = require(apply(e.zeros_like, both._detached()), info.eq(0), failure, info.max())
+        nothing = require(filled((), 0, array_dtype(both)), info.eq(0).all(), failure, info.max())
         both = both + nothing if is_tracing() else both
     return LuFactorEx(both, pivots, info)
 

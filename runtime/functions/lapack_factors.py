@@ -11,7 +11,6 @@ import numpy as np
 
 from ...tracer.errors import GradientError, LinearAlgebraError
 from ...tracer.ops import lapack_factors as factors
-from ...tracer.ops.elementwise import zeros_like
 from ...tracer.trace import is_tracing
 from ..solvers.requirements import Failure, require
 from ..tape.apply import apply
@@ -99,7 +98,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
     info = as_dtype(real(selected(last, rows, 0)), INT32) if size else filled(tuple(a.shape[:-2]), 0, INT32)
     if check_errors and info.numel():
         failure = Failure("linalg.ldl_factor: D is singular: its diagonal has 0 at {0}.", LinearAlgebraError)
-        nothing = require(apply(zeros_like, both), info.eq(0), failure, info.max())
+        nothing = require(filled((), 0, array_dtype(both)), info.eq(0).all(), failure, info.max())
         both = both + nothing if is_tracing() else both
     return LdlEx(both, pivots, info)
 

@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import GradientError, ShapeError
 from ..lapack import ROUTINES
 from ..operator import HOLOMORPHIC, OWN_RULES, Array, Operator, WholeCall, declare
-from ..spec import INT64, Spec, real_dtype
+from ..spec import INT64, Spec, real_dtype, spec_of
 from .elementwise import (
     add,
     convert,
@@ -468,16 +468,21 @@ qr = matrix(
 # --- triangles of a matrix whose rows are exchanged ---------------------------------------------------------
 
 
+def _infer_lu(a: Spec) -> Spec:
+    require_matrix("lu", a)
+    return a.with_shape((*a.shape[:-1], a.shape[-1] + 2))
+
+
 def _evaluate_lu(a: np.ndarray) -> np.ndarray:
-    result = np.zeros((*a.shape[:-2], 3, *a.shape[-2:]), a.dtype)
+    result = np.zeros(_infer_lu(spec_of(a)).shape, a.dtype)
     for place in np.ndindex(a.shape[:-2]) if a.size else ():
         both, pivots = scipy_linalg().lu_factor(a[place], check_finite=False)
         places = list(range(a.shape[-2]))
         exchanged = [*pivots.tolist(), *places[len(pivots) :]]
         for one, other in reversed(list(enumerate(pivots.tolist()))):
             places[one], places[other] = places[other], places[one]
-        result[(*place, 0)] = both
-        result[(*place, slice(1, 3), slice(None), 0)] = places, exchanged
+        result[(*place, slice(None), slice(0, -2))] = both
+        result[(*place, slice(None), -2)], result[(*place, slice(None), -1)] = places, exchanged
     return result
 
 
@@ -498,7 +503,7 @@ def _require_inverse(upper: Array) -> None:
 def _lu_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     rows, columns = a_spec.shape[-2:]
     rank, size = a_spec.ndim, min(rows, columns)
-    both, g = plane_of(y, 0), plane_of(g, 0)
+    both, g = columns_of(y, 0, columns), columns_of(g, 0, columns)
     top, of_top = (columns_of(rows_of(one, 0, size), 0, size) for one in (both, g))
     lower, upper = _strictly_lower(top) + unit_like(top), _upper(top)
     _require_inverse(upper)
@@ -516,14 +521,16 @@ def _lu_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     found = transposed(triangular_solve(upper, transposed(left), lower=False, transposed=False))
     if beyond is not None:
         found = concatenate(found, beyond, dim=rank - 2 if rows > size else rank - 1)
-    places = columns_of(plane_of(y, 1), 0, 1)
+    places = columns_of(y, columns, columns + 1)
     places = convert(real(places) if is_complex(places) else places, dtype=INT64)
     return _rows_at(found, reshape(places, shape=tuple(places.shape[:-1])))
 
 
-lu = matrix(
-    "lu", planes=3, functions=("triangles",), of_pairs=("triangles_of_pairs",), evaluate=_evaluate_lu,
+lu = declare(
+    "lu", "decomposition", "a", infer=_infer_lu, evaluate=_evaluate_lu,
+    call=WholeCall(("triangles",), of_pairs=("triangles_of_pairs",)),
     vjp={"a": _lu_cotangent}, grad_fn="LinalgLuFactorEx", of_complex=HOLOMORPHIC,
-    doc="the triangles whose product a matrix is, in one, the lower one without its diagonal of ones; which "
-    "row of the product each row of the matrix is; and with which row each was exchanged",
+    doc="the triangles whose product a matrix is, in one, the lower one without its diagonal of ones; and in "
+    "two more columns which row of the product each row of the matrix is, and with which row each was "
+    "exchanged",
 )  # fmt: skip
