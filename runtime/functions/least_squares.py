@@ -26,6 +26,7 @@ from .common import (
     matrix_named_either_way,
     promoted,
 )
+from .complex_numbers import real
 from .contraction import matmul
 from .declared import amax, amin
 from .declared import sum as sum_of
@@ -202,8 +203,8 @@ def least_squares(a: Tensor, b: Tensor, rcond: float | None = None) -> tuple[Ten
     cut = _tolerance(a, None, rcond)[1]
     rows, columns = a.shape[-2:]
     is_differentiated = is_recording() and (a.requires_grad or b.requires_grad)
-    is_small = min(rows, columns) <= (SMALL if is_tracing() else 0)
-    if is_differentiated or is_small or a.is_complex():
+    is_small = min(rows, columns) <= (SMALL if is_tracing() and not a.is_complex() else 0)
+    if is_differentiated or is_small:
         values = linalg_svd(a, False).S if a.numel() else svdvals(a)  # of the same decomposition as pinv
         return matmul(pinv(a, rtol=cut), b), values, _count_above(values._detached(), 0.0, cut)
     batch, sides = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2])), b.shape[-1]
@@ -211,5 +212,5 @@ def least_squares(a: Tensor, b: Tensor, rcond: float | None = None) -> tuple[Ten
     both = apply(equations.least_squares, expand_to(a, (*batch, rows, columns)), b, rcond=float(cut))
     first, last = columns * sides, both.shape[-1] - 1
     solution = reshape_to(part(both, both.ndim - 1, 0, first), (*batch, columns, sides))
-    rank = as_dtype(selected(both, both.ndim - 1, last), np.dtype("int64"))
-    return solution, part(both, both.ndim - 1, first, last), rank
+    values, rank = real(part(both, both.ndim - 1, first, last)), real(selected(both, both.ndim - 1, last))
+    return solution, values, as_dtype(rank, np.dtype("int64"))

@@ -454,6 +454,7 @@ def test_what_lstsq_returns_of_complex_matrices() -> None:
         if driver == "gelsd":
             np.testing.assert_allclose(found.residuals.numpy(), residuals)
             np.testing.assert_allclose(found.singular_values.numpy(), values)
+    assert "least_squares" in pb.compile(lambda a, b: pb.linalg.lstsq(a, b).solution).source(a, b)
 
 
 def test_what_lstsq_returns() -> None:

@@ -163,6 +163,24 @@ def test_what_has_no_result_or_no_real_one_is_an_error() -> None:
     np.testing.assert_allclose(root, [[-0.25, 0], [0, -0.25]], atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_the_gradient_of_a_square_root_takes_one_schur_decomposition(dtype: Any, monkeypatch: Any) -> None:
+    counted = []
+    schur = scipy.linalg.schur
+
+    def counting(*given: Any, **options: Any) -> Any:
+        counted.append(1)
+        return schur(*given, **options)
+
+    monkeypatch.setattr(scipy.linalg, "schur", counting)
+    a = (np.arange(9.0).reshape(3, 3) / 9 + 3 * np.eye(3)).astype(dtype)
+    slope = pb.grad(lambda a: sqrtm(a).real.sum())(a)
+    x, unit = sqrtm(a), np.eye(3)
+    expected = np.linalg.solve(np.kron(x.T, unit) + np.kron(unit, x), np.ones(9)).reshape(3, 3)
+    np.testing.assert_allclose(slope, expected, rtol=1e-10)
+    assert len(counted) == 1
+
+
 def test_options_that_are_not_there_are_refused() -> None:
     for call in (
         lambda a: scipy.linalg.qr(a, pivoting=True)[0],

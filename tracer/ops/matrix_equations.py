@@ -11,12 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import GradientError, ShapeError
-from ..operator import HOLOMORPHIC, Array, declare
+from ..operator import HOLOMORPHIC, OWN_RULES, Array, declare
 from ..spec import Spec, spec_of
 from .elementwise import multiply
 from .lazy import scipy_linalg
 from .linalg import product, transposed
-from .matrices import infer_square, of_each_matrix
+from .matrices import infer_square, of_each_matrix, routine
 from .matrix_functions import of_blocks
 from .movement import between, concatenate, pad
 from .reduction import sum_
@@ -41,7 +41,7 @@ def _evaluate_least_squares(a: np.ndarray, b: np.ndarray, rcond: float) -> np.nd
 
 least_squares = declare(
     "least_squares", "eager", "a b", infer=_infer_least_squares, evaluate=_evaluate_least_squares,
-    vjp={name: lambda: _no_rule() for name in ("a", "b")},
+    vjp={name: lambda: _no_rule() for name in ("a", "b")}, of_complex=OWN_RULES,
     doc="the elements of the solution of a least squares problem, the singular values of a, and its rank",
 )  # fmt: skip
 
@@ -64,11 +64,21 @@ LARGEST_RESIDUAL = 0.1
 """Of the equation, by the size of q, with which x is still a solution."""
 
 
+def _solved_with_itself(a: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """The x with a x + x a = q, by one Schur decomposition, where SciPy needs two."""
+    triangle, basis = scipy_linalg().schur(a, output="real")
+    adjoint = basis.conj().T
+    solve = routine("trsyl", np.result_type(triangle, q))
+    inner, scale, _ = solve(triangle, triangle, adjoint @ q @ basis)
+    return basis @ (scale * inner) @ adjoint
+
+
 def _sylvester(a: np.ndarray, b: np.ndarray, q: np.ndarray) -> np.ndarray:
     """SciPy's solution; LinAlgError where there is none, of which SciPy says nothing."""
     if not q.size:
         return q
-    found: np.ndarray = scipy_linalg().solve_sylvester(a, b, q)
+    is_one = a is b or np.array_equal(a, b)
+    found: np.ndarray = _solved_with_itself(a, q) if is_one else scipy_linalg().solve_sylvester(a, b, q)
     with np.errstate(all="ignore"):
         residual = np.abs(a @ found + found @ b - q).max()
     if not residual <= LARGEST_RESIDUAL * np.abs(q).max():
