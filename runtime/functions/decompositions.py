@@ -23,6 +23,7 @@ from ...tracer.spec import complex_dtype
 from ...tracer.trace import itself
 from ..tape.apply import apply, wrap
 from ..tape.direct import unrecorded
+from ..tape.direct_parts import part_node, read_part
 from ..values.modes import is_recording
 from ..values.tensor import Tensor
 from .common import (
@@ -90,13 +91,15 @@ def matrices(A: Any, function: str) -> Tensor:
 def _plane(planes: Tensor, place: int, rows: int, name: str) -> Tensor:
     """The first rows of one plane of a decomposition."""
     *batch, _, _, columns = planes._value.shape
-    return _part_of_plane(planes, place, rows, (*batch, rows, columns), name)
+    short = read_part(planes, (..., place, slice(0, rows), ALL), part_node(name))
+    return _part_of_plane(planes, place, rows, (*batch, rows, columns), name) if short is None else short
 
 
 def _row(planes: Tensor, place: int, name: str) -> Tensor:
     """The first row of one plane."""
     *batch, _, _, columns = planes._value.shape
-    return _part_of_plane(planes, place, 1, (*batch, columns), name)
+    short = read_part(planes, (..., place, 0, ALL), part_node(name))
+    return _part_of_plane(planes, place, 1, (*batch, columns), name) if short is None else short
 
 
 def _part_of_plane(planes: Tensor, place: int, rows: int, shape: tuple[int, ...], name: str) -> Tensor:
@@ -157,6 +160,7 @@ def _qr_arrays(a: np.ndarray, mode: str = "reduced") -> list[np.ndarray]:
     return _in_order(d.orthonormal_and_triangular(a))
 
 
+ALL = slice(None)
 IS_LOWER = {"L": True, "U": False}
 _COMPUTED: dict[str, Callable[..., list[np.ndarray]]] = {
     "eigh": _eigh_arrays, "eigvalsh": _eigvalsh_array, "svd": _svd_arrays, "svdvals": _svdvals_array,

@@ -6,6 +6,7 @@ trace, and with other indices, they are made of the operators of `tracer/ops/mov
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -248,8 +249,18 @@ def _backward_of(index: Index) -> type[PartBackward]:
     return SliceBackward0 if ALL in index else AliasBackward0
 
 
-def read_part(x: Tensor, index: Index) -> Tensor | None:
-    """`x[index]` with a basic index; None where it takes the general way, as if it has no such element."""
+@functools.cache
+def part_node(name: str) -> type[PartBackward]:
+    """The class of the nodes of parts that are called so."""
+    return type(name, (PartBackward,), {"__slots__": ()})
+
+
+def read_part(x: Tensor, index: Index, node: type[PartBackward] | None = None) -> Tensor | None:
+    """`x[index]` with a basic index; None where it takes the general way, as if it has no such element.
+
+    Args:
+        node: the class of its node on the tape, unless the index says it.
+    """
     kind = type(x)
     if kind not in KINDS or observers or innermost() is not None:
         return None
@@ -274,7 +285,7 @@ def read_part(x: Tensor, index: Index) -> Tensor | None:
         tensor._frozen = x._frozen
         tensor._view = PartView(x, index)
     if x._requires_grad and is_recording():
-        kind_of_node = SelectBackward0 if type(index) is int else _backward_of(index)
+        kind_of_node = node or (SelectBackward0 if type(index) is int else _backward_of(index))
         tensor._grad_fn = kind_of_node((x._grad_fn or x, x._output_nr), index, value.shape)
         tensor._requires_grad = True
     return tensor

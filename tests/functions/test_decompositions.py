@@ -523,6 +523,15 @@ def test_shapes_of_whole_matrices_and_of_empty_batches() -> None:
         assert (found if isinstance(found, pb.Tensor) else found[0]).shape[0] == 0
 
 
+def test_a_part_of_a_decomposition_is_one_node_of_the_tape() -> None:
+    x = pb.tensor(matrices(3, 3), requires_grad=True)
+    for name, parts in (("Eigh", pb.linalg.eigh(x)), ("Qr", pb.linalg.qr(x)), ("Svd", pb.linalg.svd(x)[:2])):
+        for one in parts:
+            (whole, _), *_ = one.grad_fn.next_functions
+            assert one.grad_fn.name() == whole.name() == f"Linalg{name}Backward0"
+            assert whole.next_functions[0][0].variable is x
+
+
 def test_reflections_are_multiplied_by_products_of_matrices() -> None:
     a, b = (pb.tensor(matrices(20, 20, seed=seed)) for seed in (0, 1))
     source = pb.compile(lambda a, b: pb.ormqr(a, b[0], b)).source(a, b)

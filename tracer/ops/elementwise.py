@@ -97,6 +97,8 @@ def elementwise(
 
 def is_complex(x: Array) -> bool:
     """Whether a value, or a number, is complex."""
+    if type(x) is np.ndarray:
+        return x.dtype.kind == "c"
     return isinstance(x, complex) if isinstance(x, NUMBERS) else x.dtype.kind == "c"
 
 

@@ -235,6 +235,8 @@ slice_update = movement(
 def between(x: Array, dim: int, start: int, stop: int, step: int = 1) -> Array:
     """x[start:stop:step] along one dimension."""
     place = dim % len(x.shape)
+    if type(x) is np.ndarray:
+        return x[(*(slice(None),) * place, slice(start, stop, step))]
     bounds = [(start, stop, step) if axis == place else (0, extent, 1) for axis, extent in enumerate(x.shape)]
     starts, stops, steps = zip(*bounds)
     return slice_(x, starts=starts, stops=stops, steps=steps)
