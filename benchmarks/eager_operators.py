@@ -21,7 +21,7 @@ from scipy import special
 
 import pullback as pb
 from pullback.runtime.tape.engine import Pass
-from pullback.runtime.values.nodes import OperatorNode
+from pullback.runtime.values.operator_nodes import OperatorNode
 from pullback.runtime.values.saved import keeping_saved_values
 from pullback.runtime.values.tensor import Tensor, make
 from pullback.runtime.values.value_kinds import NumpyScalar, NumpyTensor

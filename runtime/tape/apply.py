@@ -22,13 +22,8 @@ from ...tracer.spec import CONTINUOUS, real_dtype
 from ...tracer.trace import Trace, current_trace, innermost
 from ..values.memory_order import in_order, reshaped_in_place
 from ..values.modes import is_recording
-from ..values.nodes import (
-    OperatorNode,
-    Plan,
-    observers,
-    spec_of_operand,
-    specs_of,
-)
+from ..values.nodes import observers
+from ..values.operator_nodes import OperatorNode, Plan, spec_of_operand, specs_of
 from ..values.plain_arrays import require_plain_array
 from ..values.saved import saved_values
 from ..values.tensor import PartAt, Tensor, TorchTensor, View, make

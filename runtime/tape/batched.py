@@ -21,7 +21,8 @@ from ...tracer.ops.movement import concatenate, permute, reshape, slice_update
 from ...tracer.ops.reduction import sum_to_shape
 from ...tracer.records import record
 from ...tracer.spec import Spec
-from ..values.nodes import NO_SPECS, GradNode, OperatorNode
+from ..values.nodes import GradNode
+from ..values.operator_nodes import NO_SPECS, OperatorNode
 
 ndarray = np.ndarray
 MOST_ELEMENTS = 1 << 18

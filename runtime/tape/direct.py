@@ -20,7 +20,8 @@ from ...tracer.quiet import Quiet
 from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import innermost
 from ..values.modes import is_recording
-from ..values.nodes import OperatorNode, Plan, observers, specs_of
+from ..values.nodes import observers
+from ..values.operator_nodes import OperatorNode, Plan, specs_of
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, TorchTensor, View, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber

@@ -21,7 +21,8 @@ from ...tracer.origin import at_caller, backward_of, fail
 from ...tracer.quiet import IGNORED, floating_errors
 from ...tracer.trace import innermost
 from ..values.modes import no_grad, recording
-from ..values.nodes import Behind, Edge, GradNode, Hooks, OperatorNode, accumulator_of, targets_behind
+from ..values.nodes import Behind, Edge, GradNode, Hooks, accumulator_of, targets_behind
+from ..values.operator_nodes import OperatorNode
 from ..values.tensor import Tensor, make, mark_written, note_gradient
 from .anomaly import is_anomaly_enabled, require_no_nan
 from .apply import cut_off

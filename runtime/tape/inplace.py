@@ -34,7 +34,8 @@ from ...tracer.origin import at_caller, current_origin, named_at_line, place_of_
 from ...tracer.trace import current_trace, is_tracing
 from ..values.memory_order import in_order_of
 from ..values.modes import enable_grad, is_recording, no_grad
-from ..values.nodes import GradNode, OperatorNode, hooks_of, next_sequence, scalar_type
+from ..values.nodes import GradNode, hooks_of, next_sequence, scalar_type
+from ..values.operator_nodes import OperatorNode
 from ..values.saved import saved_values
 from ..values.tensor import PartAt, Step, Tensor, View, make, mark_written, require_writable
 from .apply import apply, cut_off, record

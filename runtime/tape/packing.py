@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, GradientError
-from ..values.nodes import OperatorNode, observers
+from ..values.nodes import observers
+from ..values.operator_nodes import OperatorNode
 from ..values.tensor import Tensor, make
 
 Pack = Callable[[Tensor], Any]

@@ -13,7 +13,8 @@ import numpy as np
 
 from ...tracer.quiet import IGNORED, floating_errors
 from ...tracer.trace import innermost
-from ..values.nodes import Behind, Edge, OperatorNode
+from ..values.nodes import Behind, Edge
+from ..values.operator_nodes import OperatorNode
 from ..values.tensor import Tensor
 from .anomaly import is_anomaly_enabled
 from .engine import refuse_matrix

@@ -8,7 +8,7 @@ import pytest
 import pullback as pb
 from pullback.runtime.tape.apply import apply, unwrap, wrap
 from pullback.runtime.values.modes import is_recording
-from pullback.runtime.values.nodes import OperatorNode
+from pullback.runtime.values.operator_nodes import OperatorNode
 from pullback.runtime.values.tensor import make
 from pullback.tracer.errors import LeakedTraceError, MutationError, ShapeError, TraceError
 from pullback.tracer.graph import Graph, Node, make_input
