@@ -193,7 +193,7 @@ def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Tensor:
     """The same, of a positive definite matrix, by its diagonals above the main one; if `lower`, below it."""
     bands, sides = floats(ab, b)
     if not lower and bands.ndim == 2:
-        bands = equations.transposed_bands(bands, 0, bands.shape[0] - 1)
+        bands = conjugate(equations.transposed_bands(bands, 0, bands.shape[0] - 1))
     return _solved_by(equations.definite_banded_solution, bands, sides)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import GradientError, ShapeError
 from ..operator import HOLOMORPHIC, OWN_RULES, Array, declare
 from ..spec import Spec, spec_of
-from .elementwise import multiply
+from .elementwise import conjugated, multiply
 from .lazy import scipy_linalg
 from .linalg import product, transposed
 from .matrices import infer_square, of_each_matrix, routine
@@ -151,9 +151,10 @@ banded_solution = declare(
 
 
 def _definite_cotangent(g: Array, bands: Array, y: Array) -> Array:
-    """Of the lower diagonals, which stand for the upper ones as well."""
+    """Of the lower diagonals, which stand for the upper ones as well, of complex numbers conjugated."""
     across, lower = definite_banded_solution(bands, g), bands.shape[0] - 1
-    both = bands_of_product(across, y, lower, 0) + bands_of_product(y, across, lower, 0)
+    one, other = (across, conjugated(y)), (y, conjugated(across))
+    both = bands_of_product(*one, lower, 0) + bands_of_product(*other, lower, 0)
     main = between(both, 0, 0, 1)
     below = between(both, 0, 1, lower + 1)
     return -1.0 * concatenate(0.5 * main, below, dim=0)
@@ -164,6 +165,7 @@ definite_banded_solution = declare(
     infer=lambda bands, b: _infer_banded(bands, b, bands.shape[0] - 1, 0),
     evaluate=lambda bands, b: scipy_linalg().solveh_banded(bands, b, lower=True),
     vjp={"bands": _definite_cotangent, "b": lambda g, bands: definite_banded_solution(bands, g)},
+    of_complex=OWN_RULES,
     doc="the x with a x = b, for the diagonal and the diagonals below it of a positive definite matrix",
 )  # fmt: skip
 
