@@ -108,6 +108,9 @@ def _as_told(x: Tensor, function: str, assume_a: str | None, lower: bool) -> Ten
         return x
     if assume_a in HERMITIAN or (assume_a in SYMMETRIC and not x.is_complex()):
         return linalg.symmetric(x, lower)
+    if assume_a in SYMMETRIC:  # of complex numbers, which are not conjugated
+        half = PUBLIC["tril"](x) if lower else PUBLIC["triu"](x)
+        return half + (PUBLIC["tril"](x, -1) if lower else PUBLIC["triu"](x, 1)).mT
     if assume_a in DIAGONALS:
         first, last = DIAGONALS[str(assume_a)]
         x = x if first is None else PUBLIC["triu"](x, first)

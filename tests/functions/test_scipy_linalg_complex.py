@@ -48,6 +48,8 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "solve_discrete_lyapunov": lambda a: la.solve_discrete_lyapunov(0.1 * a, a),
     "solveh_banded": lambda a: la.solveh_banded(np.stack([np.abs(a[0]) + 9, a[1]]), SIDES, lower=True),
     "solveh_banded of upper": lambda a: la.solveh_banded(np.stack([a[1], np.abs(a[0]) + 9]), SIDES),
+    "solve symmetric": lambda a: la.solve(a + 3 * np.eye(3), SIDES, assume_a="sym"),
+    "solve symmetric, lower": lambda a: la.solve(a + 3j * np.eye(3), SIDES, lower=True, assume_a="sym"),
     "toeplitz": lambda a: la.toeplitz(a[0]) + la.toeplitz(a[0], a[1]),
     "circulant": lambda a: la.circulant(a[0]),
     "hankel": lambda a: la.hankel(a[0]) + la.hankel(a[0], a[1]),
