@@ -15,7 +15,7 @@ from .machine.compile import statistics
 from .options import DEFAULT_OPTIONS, Options
 from .passes import run_passes
 from .program import Program
-from .rewriting import rotations, slices  # noqa: F401  enters their rewrites
+from .rewriting import rotations, slices, written_positions  # noqa: F401  enters their rewrites
 from .rewriting.associate import associate
 from .rewriting.calls import absorb_permutes, copy_operands, form_calls
 from .rewriting.contraction_rewrites import find_contractions

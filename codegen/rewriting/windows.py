@@ -9,12 +9,11 @@ from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import loop_result
-from pullback.tracer.ops.indexing import index_update, scatter_add
+from pullback.tracer.ops.indexing import index_update
 from pullback.tracer.origin import located_at
 
 from .simplify import rewrite
 from .slices import PART, Region, bounds_of, is_in_zeros, part_of, places_of, with_part_added
-from .written_positions import is_at_one_position, with_updates_added
 
 
 def _region(node: Node, places: tuple[Node, ...], shape: tuple[int, ...]) -> Region | None:
@@ -102,9 +101,9 @@ def _with_writes(loop: LoopNode) -> LoopNode:
     def change(node: Node, operands: tuple[Node, ...]) -> Node:
         if node not in sums:
             return with_operands(node, operands)
-        x, part = (operands[node.operands.index(one)] for one in sums[node])
+        x, padded = (operands[node.operands.index(one)] for one in sums[node])
         with located_at(node.origin):
-            return with_updates_added(x, part) if part.operator is scatter_add else with_part_added(x, part)
+            return with_part_added(x, padded)
 
     return loop.with_body(rebuild(loop.body, change))
 
@@ -128,8 +127,7 @@ def _sums_between(start: Node, end: Node) -> dict[Node, tuple[Node, Node]]:
 
 def _array_and_part(node: Node) -> tuple[Node, Node] | None:
     for x, padded in (node.operands, node.operands[::-1]):
-        is_scattered = padded.operator is scatter_add and is_at_one_position(padded)
-        is_added = (is_scattered or is_in_zeros(padded)) and x.shape == node.shape
+        is_added = is_in_zeros(padded) and x.shape == node.shape
         if is_added and PART * padded.operands[0].spec.size <= x.spec.size:
             return x, padded
     return None

@@ -23,6 +23,14 @@ def learned(table: Any, states: Any, actions: Any, rewards: Any) -> Any:
     return table
 
 
+def followed(x: Any, places: Any) -> Any:
+    x = x.copy()
+    for t in range(len(places)):
+        row = x[places[t]]
+        row += 0.1 * (t - row)
+    return x
+
+
 def counted(x: Any, places: Any) -> Any:
     counts = np.zeros(7)
     for t in range(len(places)):
@@ -76,6 +84,7 @@ def through_a_row(x: Any, places: Any) -> Any:
 
 CASES: dict[str, tuple[Function, tuple[np.ndarray, ...]]] = {
     "learned": (learned, (ROWS, HERE, THERE % 2, RNG.standard_normal(8))),
+    "followed": (followed, (ROWS, HERE)),
     "counted": (counted, (ROWS, HERE)),
     "exchanged": (exchanged, (ROWS, HERE, THERE)),
     "repeated": (repeated, (ROWS, RNG.integers(0, 7, (9, 4)))),
@@ -112,8 +121,8 @@ def test_a_batch() -> None:
     np.testing.assert_allclose(found, [function(one, *others) for one in batch], rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["learned", "counted"])
-def test_steps_write_one_element(name: str) -> None:
+@pytest.mark.parametrize("name", ["learned", "followed", "counted"])
+def test_steps_write_one_position(name: str) -> None:
     """Loops over the array are before and after the steps alone, backward as well."""
     function, (x, *others) = CASES[name]
     loss = pb.value_and_grad(lambda x, *others: np.sum(function(x, *others) ** 2))
