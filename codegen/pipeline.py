@@ -176,7 +176,7 @@ def build_joint(graph: Graph, wrt: tuple[int, ...]) -> Joint:
 def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OPTIONS) -> Pair:
     """Forward and backward functions for the gradient with respect to the inputs at positions `wrt`."""
     made = build_joint(graph, wrt)
-    joint = optimise(made.graph)
+    joint = name_stacks(optimise(made.graph))  # what forward saves is called alike in both functions
     count = len(graph.outputs)
     cotangents = joint.inputs[len(graph.inputs) :]
     outputs, gradients = joint.outputs[:count], joint.outputs[count:]

@@ -182,18 +182,24 @@ class IndexWriter:
             return ir.apply("quotient", self.index(index.index, scope), self._integer(index.divisor))
         if not isinstance(index, Index):
             return self.value(index, scope)
-        if self._standing:
+        if self._standing or any(map(self._is_written_out, index.terms)):
             index = plus(*map(self._placed, index.terms))
         result: ir.Expr | None = None
         for term in sorted(index.terms, key=lambda one: (one.coefficient < 0, not one.factors)):
             result = self._add_term(result, term, scope)
         return result or ir.number(0)
 
+    def _is_written_out(self, term: Term) -> bool:
+        """Whether it has an extent that code has as a number."""
+        return any(isinstance(one, Symbol) and one.find() in self.tree.small for one in term.factors)
+
     def _placed(self, term: Term) -> Index:
-        """A term with what is known of the places of loops."""
+        """A term with what is known of the places of loops, and with extents that are written as numbers."""
         placed = number(term.coefficient)
         for factor in term.factors:
             place = self._standing.get(self._root_variables[factor]) if isinstance(factor, Axis) else None
+            if isinstance(factor, Symbol) and factor.find() in self.tree.small:
+                place = number(factor.find().value)
             placed = product(placed, Index((Term(1, (factor,)),)) if place is None else place)
         return placed
 

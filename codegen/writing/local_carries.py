@@ -173,7 +173,8 @@ def _without_idle_counters(body: ir.Body) -> ir.Body:
     """Without the counters of loops of whose steps nobody asks the number."""
     kept = list(body)
     for place in reversed(range(1, len(body) - 1)):
-        loop, count = kept[place : place + 2]
+        loop, *behind = kept[place : place + 2]
+        count = behind[0] if behind else None
         if not isinstance(loop, ir.While) or not isinstance(count, ir.Let):
             continue
         counter, step = count.value, loop.body[-1]

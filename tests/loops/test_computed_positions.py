@@ -1,5 +1,6 @@
 """What steps of loops write at computed positions: in place, as are the cotangents of it."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -170,3 +171,23 @@ def test_positions_beside_others_may_be_negative() -> None:
     compiled = pb.compile(lambda y: pb.cat([pb.arange(3), y]) < 0)
     with uncompiled():
         assert compiled(pb.tensor([-1, 2])).tolist() == [False, False, False, True, False]
+
+
+def test_names_and_numbers_of_both_functions() -> None:
+    """What forward saves has one name; headers have lines that can be read; sums of numbers are numbers."""
+    (x, *others) = CASES["learned"][1]
+    compiled = pb.compile(lambda x, *others: np.sum(np.tanh(learned(x, *others)) * np.sin(x[:, :1])))
+    source = compiled.source(x, *others)
+    assert max(map(len, source.splitlines())) <= 120
+    forward, backward = source.split("# Generated")[1:]
+    saved = set(re.findall(r"saved_\w+(?=:)", forward))
+    assert saved == set(re.findall(r"saved_\w+(?=:)", backward))
+
+
+def test_extents_in_bounds_are_numbers() -> None:
+    def filtered(x: Any) -> Any:
+        for _ in range(20):
+            x = np.fft.irfft(np.fft.rfft(x) * 0.5, n=16)
+        return (x**2).sum()
+
+    assert re.search(r"\d \+ 1\b", pb.compile(filtered).backward_source(np.ones(16))) is None
