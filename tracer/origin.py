@@ -203,6 +203,18 @@ class _Origins(dict[tuple[int, int], tuple[CodeType, Origin]]):
 _origins = _Origins()
 
 
+def array_changed() -> str:
+    """The array of a statement `x[k] += v` that is being executed; empty for any other."""
+    frame = user_frame()
+    return "" if frame is None else _changed_at(frame.f_code, frame.f_lasti)
+
+
+@lru_cache(maxsize=16384)
+def _changed_at(code: CodeType, instruction: int) -> str:
+    line, end, column, end_column = list(code.co_positions())[instruction // 2]
+    return _statements(code.co_filename).array_changed((line or 0, end, column or 0, end_column))
+
+
 def _origin_at(code: CodeType, instruction: int) -> Origin:
     start, end, column, end_column = list(code.co_positions())[instruction // 2]
     line = start or code.co_firstlineno
@@ -281,6 +293,8 @@ class _Statements:
         """Where an expression is: the variable that it is assigned to."""
         self.written: dict[Position, str] = {}
         """Where `x[k]` is that is written: the array."""
+        self.changed: dict[Position, str] = {}
+        """Where `x[k] += v` is: the array."""
         self._unread = list(tree.body) if tree else []
 
     def _read(self, statement: ast.stmt) -> None:
@@ -299,18 +313,28 @@ class _Statements:
             self.targets[_position(value)] = target.id
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
             self.written[_position(target)] = target.value.id
+            if isinstance(value, ast.AugAssign):
+                self.changed[_position(value)] = target.value.id
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
             for one, expression in zip(target.elts, value.elts):
                 self._enter(one, expression)
 
     def lookup(self, place: Position, is_store: bool) -> tuple[int, str]:
         """The line that a statement begins in, and the variable that an instruction there makes or writes."""
-        if found := [one for one in self._unread if _covers(one, place[0])]:
+        self._read_around(place[0])
+        names = self.written if is_store else self.targets
+        return self.first_line.get(place[0], place[0]), names.get(place, "")
+
+    def array_changed(self, place: Position) -> str:
+        """The array of a statement `x[k] += v`."""
+        self._read_around(place[0])
+        return self.changed.get(place, "")
+
+    def _read_around(self, line: int) -> None:
+        if found := [one for one in self._unread if _covers(one, line)]:
             for one in found:
                 self._read(one)
             self._unread = [one for one in self._unread if one not in found]
-        names = self.written if is_store else self.targets
-        return self.first_line.get(place[0], place[0]), names.get(place, "")
 
 
 def _position(node: ast.expr | ast.stmt) -> Position:

@@ -165,9 +165,9 @@ class Paths(Runs):
             self.function.warn(
                 f"{self.function.name} is compiled once more for another number of turns of the loop at "
                 f"{counted.origin.place}  {counted.origin.text}\n{counted.differing or 'What Python holds'} "
-                "differs from turn to turn, as a list that is written into, a number that is an index of a list, "
-                "or a way through a turn that is new. In place of a list, write into an array that is long enough "
-                "(`ts = np.zeros(1000)`, then `ts[n] = t; n += 1`), or write the loop as "
+                "differs from turn to turn, as a list that is written into, a number that is an index of a "
+                "list, or a way through a turn that is new. In place of a list, write into an array that is "
+                "long enough (`ts = np.zeros(1000)`, then `ts[n] = t; n += 1`), or write the loop as "
                 "pullback.while_loop, or fori_loop."
             )
 

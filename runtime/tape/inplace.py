@@ -30,7 +30,7 @@ from ...tracer.ops.movement import (
     slice_,
     slice_update,
 )
-from ...tracer.origin import at_caller, current_origin, named_at_line, place_of_caller
+from ...tracer.origin import array_changed, at_caller, current_origin, named_at_line, place_of_caller
 from ...tracer.trace import current_trace, is_tracing
 from ..values.memory_order import in_order_of
 from ..values.modes import enable_grad, is_recording, no_grad
@@ -322,7 +322,7 @@ def _named_as_base(target: Tensor, base: Tensor) -> AbstractContextManager[None]
     """Within, what the line makes that writes into a view has the base's name: the view is a part of it."""
     if type(base._value) is not Node:
         return nullcontext()
-    name = current_origin().target
+    name = current_origin().target or array_changed()
     is_of_view = not name or getattr(target._value, "name", "") == name
     return named_at_line(base._value.name if is_of_view else name)
 

@@ -155,6 +155,14 @@ def test_a_view_that_is_written_does_not_name_its_base() -> None:
     names = [node.name for node in pb.compile(moved).graph(ROWS, np.array(3)).nodes]
     assert names.count("row") <= 1 and names[-1] == "centers"
 
+    def added(x: Any, k: Any) -> Any:
+        grid = np.zeros((7, 2))
+        for t in range(7):
+            grid[k[t]] += x[t]
+        return grid
+
+    assert "-> grid: float64[" in pb.compile(added).source(ROWS, HERE[:7])
+
 
 def test_positions_are_checked_unless_they_were_searched_for() -> None:
     def at(x: Any, k: Any) -> Any:
