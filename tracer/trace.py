@@ -112,6 +112,8 @@ class Standpoint:
     """Names, nodes and kinds of variables that hold the same traced values as others."""
     lists: tuple[tuple[Any, int, Any], ...] = ()
     """What may grow: lists that variables hold, how long they are, and what their last elements are."""
+    calls_itself: bool = False
+    """Whether the function that asks has been called by itself."""
 
 
 @record(frozen=True, eq=False, slots=True)
@@ -236,6 +238,8 @@ class Trace:
         """Where Python stands."""
         self.over: Callable[[range, Any], Any] = lambda steps, frame: steps
         """What a function gets that calls `range`."""
+        self.over_elements: Callable[[Any, Any, Any], Any] = lambda elements, loop, frame: None
+        """What a `for` gets that runs through an array or the like; None for what it gets in any case."""
         self.stood: Callable[[Any], Any] = itself
         """Where a stream of the user's stood before the trace."""
         self.drawn: list[tuple[Draw, tuple[Node, ...]]] = []

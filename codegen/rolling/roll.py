@@ -20,6 +20,7 @@ from pullback.tracer.verify import checked
 from ...tracer.records import record
 from ..passes import run_passes
 from .bodies import share_loops, tidy_loops
+from .derived_carries import compute_when_read
 from .end_steps import with_first_steps, with_last_step
 from .periods import CannotRoll, Stretch, find_shorter, find_stretches, weight
 from .rolled import CannotRollLoop, RolledGraph
@@ -62,7 +63,7 @@ def roll(graph: Graph) -> Rolled:
             break
         graph = done
     if graph is not given or has_loops(graph):
-        graph = run_passes(graph, share_loops, tidy_loops, stack_what_is_written)
+        graph = run_passes(graph, share_loops, tidy_loops, compute_when_read, stack_what_is_written)
     rolled = (note if times == 1 else f"{note}, {times} times" for note, times in notes.items())
     return Rolled(graph, (*rolled, *refused))
 

@@ -263,6 +263,14 @@ def loop_over(code: CodeType, instruction: int) -> int | None:
 
 
 @lru_cache(maxsize=4096)
+def loop_begun_by(code: CodeType, instruction: int) -> int | None:
+    """The `for` that runs through the value of which an instruction makes an iterator."""
+    one = _instructions(code).get(instruction)
+    loop = _places(code)[instruction] if one is not None and one.opname == "GET_ITER" else None
+    return loop if loop is not None and _instructions(code)[loop].opname == "FOR_ITER" else None
+
+
+@lru_cache(maxsize=4096)
 def is_in_loop(code: CodeType, instruction: int) -> bool:
     """Whether an instruction may run again in one run of its function."""
     jumps = [(one.argval, offset) for offset, one in _instructions(code).items() if "BACKWARD" in one.opname]
@@ -299,4 +307,6 @@ def _depths(code: CodeType) -> dict[int, int]:
     return found
 
 
-__all__ = ["Branch", "branch_at", "is_in_loop", "live_variables", "loop_over", "loops_around"]
+__all__ = [
+    "Branch", "branch_at", "is_in_loop", "live_variables", "loop_begun_by", "loop_over", "loops_around",
+]  # fmt: skip

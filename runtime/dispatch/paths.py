@@ -16,6 +16,7 @@ import numpy as np
 from ...tracer.draw_order import drawing_nothing
 from ...tracer.errors import EagerOnlyError, GradientError
 from ...tracer.forks import before_forks
+from ...tracer.origin import UNKNOWN
 from ...tracer.trace import ConstantNeeded, Guard, Stream
 from ..tracing.counters import LoopCounters
 from ..tracing.guards import Deviated
@@ -158,8 +159,16 @@ class Paths(Runs):
         return result
 
     def _warn_of_turns(self, traced: Traced) -> None:
-        """Warn where each number of turns of a loop is a program of its own."""
+        """Warn where each number of turns of a loop, or depth of a recursion, is a program of its own."""
         counted = traced.counted
+        if counted.recursion is not UNKNOWN and len(self.paths) >= FEWEST_WARNED:
+            self.function.warn(
+                f"{self.function.name} is compiled once more, as a function calls itself to a depth that "
+                f"values decide: {counted.recursion.place}  {counted.recursion.text}\nWrite it as a loop: of "
+                "what it calls itself with, where it does so once; of what is left to do, in an array "
+                "(`todo = np.zeros((100, 3))`, `todo[n] = left, right, tolerance; n += 1`), where it does so "
+                "more often."
+            )
         alike = [one for one in self.paths if one.traced.counted.origin == counted.origin]
         if counted.is_of_some_turns and len(alike) >= FEWEST_WARNED:
             self.function.warn(

@@ -16,12 +16,14 @@ from typing import Any
 
 from ...tracer.dims import python_type
 from ...tracer.trace import innermost
+from ..bytecode.liveness import loop_over
 from ..captures.containers import Written
 from ..captures.randomness import TracedStream
 from ..captures.state import Counted
 from ..tensors.growing import GrowingList
 from ..tensors.grown_arrays import GrownArray
 from ..values.value_kinds import NumpyTensor
+from . import counted_loops
 from .asked_sizes import SIZED, Called
 
 
@@ -92,7 +94,31 @@ def _range_called(*arguments: Any) -> Any:
     return steps if trace is None else trace.over(steps, sys._getframe(2))  # behind `class_called`
 
 
-BUILT_IN: dict[str, Any] = ASKED | SIZED | {"range": class_called(range, _range_called)}
+def iterator_called(real: type, elements: Callable[..., Any]) -> Callable[..., Any]:
+    """What makes an iterator: one that a `for` runs through may be counted."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        trace, frame = innermost(), sys._getframe(2)
+        if trace is not None:
+            loop = loop_over(frame.f_code, frame.f_lasti)
+            given = None if loop is None else elements(*arguments, **options)
+            found = None if given is None else trace.over_elements(given, loop, frame)
+            if found is not None:
+                return found
+        return real(*arguments, **options)
+
+    return call
+
+
+BUILT_IN: dict[str, Any] = (
+    ASKED
+    | SIZED
+    | {"range": class_called(range, _range_called)}
+    | {
+        "enumerate": class_called(enumerate, iterator_called(enumerate, counted_loops.enumerated)),
+        "zip": class_called(zip, iterator_called(zip, counted_loops.zipped)),
+    }
+)
 """By name, all that is called in place of Python's functions where code is traced."""
 REAL: dict[str, Any] = {name: vars(builtins)[name] for name in BUILT_IN}
 """By name, Python's."""

@@ -29,12 +29,13 @@ from ...tracer.origin import UNKNOWN, Origin
 from ...tracer.records import record
 from ...tracer.spec import Spec
 from ...tracer.trace import Guard, Standpoint, Trace
-from ..bytecode.liveness import is_in_loop, loop_over, loops_around
+from ..bytecode.liveness import is_in_loop, loop_begun_by, loop_over, loops_around
 from ..bytecode.write_instructions import instructions_of, writes_of
 from ..tape.apply import apply, of_kind
 from ..tensors.growing import GrowingList, Held, Rows, row_of
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, TorchTensor
+from .counted_loops import Elements, elements_of
 from .held_numbers import Way, numbers_within, replaced
 
 FEWEST_REPEATED = 3
@@ -105,6 +106,8 @@ class Counted:
     """Of the question that comes again most often."""
     differing: str = ""
     """The first variable there that differs from turn to turn in more than values, if that is known."""
+    recursion: Origin = UNKNOWN
+    """Of the first question that is asked as a function has called itself, if one is."""
 
     @property
     def is_of_some_turns(self) -> bool:
@@ -155,7 +158,9 @@ def counted(
     often = max(repeated.values(), default=0)
     asked = [one for one in guards if one.standpoint and repeated[one.standpoint.code] == often]
     origin = asked[0].origin if asked else UNKNOWN
-    made = Counted(sum(repeated.values()) - len(repeated), found, origin, _differing(asked))
+    deep = (one.origin for one in guards if one.standpoint and one.standpoint.calls_itself)
+    again = sum(repeated.values()) - len(repeated)
+    made = Counted(again, found, origin, _differing(asked), next(deep, UNKNOWN))
     grows = any(one.grows is not None for one in found)
     is_worth_it = made.is_of_some_turns or ((becoming or grows) and made.repetitions)
     return made if is_worth_it else replace(made, counters=NONE)
@@ -262,6 +267,21 @@ class Counting:
         counter = LoopCounter(frame.f_code, loop)
         self.ranges.add(counter)
         return CountedRange(self, counter, steps) if counter in self.counters else steps
+
+    def over_elements(self, values: Any, loop: int | None, frame: FrameType) -> Any:
+        """An iterator for a `for` that counts its steps; None for others.
+
+        Args:
+            values: an array, or what another iterator gives, by its places.
+            loop: the `for`, if it is not the one that begins at the instruction of the function.
+        """
+        loop = loop_begun_by(frame.f_code, frame.f_lasti) if loop is None else loop
+        elements = values if loop is None or type(values) is Elements else elements_of(values)
+        if loop is None or elements is None:
+            return None
+        counter = LoopCounter(frame.f_code, loop)
+        self.ranges.add(counter)
+        return CountedElements(self, counter, elements) if counter in self.counters else None
 
     def traced(self, value: Any, counter: LoopCounter) -> Any:
         """A traced value for a number."""
@@ -489,9 +509,12 @@ class CountedSteps:
 
     Attributes:
         following: the next number, a traced value.
+        held: what else it is made of, which may change.
     """
 
-    def __init__(self, counting: Counting, counter: LoopCounter, steps: range) -> None:
+    held: tuple[Any, ...] = ()
+
+    def __init__(self, counting: Counting, counter: LoopCounter, steps: Any) -> None:
         self.counter = counter
         self.steps = steps
         self.following = counting.traced(steps.start, counter)
@@ -503,7 +526,21 @@ class CountedSteps:
     def __next__(self) -> Any:
         self._counting.begin(sys._getframe(1), self)
         present, stop, step = self.following, self.steps.stop, self.steps.step
-        if present < stop if step > 0 else present > stop:
+        if stop is None or (present < stop if step > 0 else present > stop):
             self.following = make(add(present._value, constant(step, present._value.spec)), PythonNumber)
-            return present
+            return self.at(present)
         raise StopIteration
+
+    @staticmethod
+    def at(place: Any) -> Any:
+        """What the iterator gives for a number."""
+        return place
+
+
+class CountedElements(CountedSteps):
+    """The iterator over what has places, in a loop whose steps are traced values."""
+
+    def __init__(self, counting: Counting, counter: LoopCounter, elements: Elements) -> None:
+        super().__init__(counting, counter, slice(0, elements.length, 1))
+        self.held = elements.held
+        self.at = elements.at  # type: ignore[method-assign, assignment]

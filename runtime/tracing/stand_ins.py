@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable, Hashable, Mapping
@@ -36,11 +37,12 @@ from ..values.saved import saved_values
 from ..values.tensor import Tensor
 from ..values.value_kinds import PythonNumber
 from .asked_sizes import of_sizes
-from .asked_types import ASKED, class_called
+from .asked_types import ASKED, class_called, iterator_called
+from .counted_loops import counted_from
 
 Function = Callable[..., Any]
 MODULES = (
-    np, math, np.linalg, np.fft, np.polynomial, np.polynomial.polynomial, np.polynomial.chebyshev,
+    np, math, itertools, np.linalg, np.fft, np.polynomial, np.polynomial.polynomial, np.polynomial.chebyshev,
     np.polynomial.legendre, np.polynomial.hermite, np.polynomial.hermite_e, np.polynomial.laguerre,
     *randomness.MODULES,
 )  # fmt: skip
@@ -288,6 +290,7 @@ LISTED: dict[Any, Any] = {
 OBJECTS: dict[Any, Any] = {
     type: ASKED["type"],
     hasattr: ASKED["hasattr"],
+    itertools.count: class_called(itertools.count, iterator_called(itertools.count, counted_from)),
     np.r_: JOINERS["r_"],
     np.c_: JOINERS["c_"],
     np.vectorize: class_called(np.vectorize, Vectorized),

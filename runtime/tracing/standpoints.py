@@ -123,6 +123,7 @@ class Standpoints:
         known = Standpoint(
             code, place, tensors, None, numbers, repeats,
             kinds=tuple(described.kinds), same=tuple(described.same), lists=lists,
+            calls_itself=any(frame.f_code is users[0].f_code for frame in users[1:]),
         )  # fmt: skip
         if branch is None or not described.is_whole:
             return known
@@ -171,7 +172,10 @@ class _Described:
             for name, value in frame.f_locals.items()
             if live is None or name in live or name in shared
         )
-        steps = tuple((place, one.steps, self.value(one.following, "step")) for place, one in loops.items())
+        steps = tuple(
+            (place, repr(one.steps), self.value(one.following, "step"), self._variable(one.held, "over"))
+            for place, one in loops.items()
+        )
         return variables, steps
 
     def _variable(self, value: Any, name: str) -> Any:

@@ -549,6 +549,7 @@ class _Run:
         before = _contents((args, kwargs))
         self.trace.lost_numbers.root = sys._getframe().f_code
         self.trace.standpoint, self.trace.over = self.standpoints.now, self.counting.over
+        self.trace.over_elements = self.counting.over_elements
         self.trace.at_gradient = self.gradients.note
         with (
             tracing(self.trace),

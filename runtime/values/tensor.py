@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import linecache
 import math
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
@@ -410,6 +411,10 @@ class Tensor(Asked):
     def __iter__(self) -> Iterator[Tensor]:
         if not self._value.shape:
             raise ArgumentError("iteration over a 0-d tensor")
+        trace = innermost()
+        found = None if trace is None else trace.over_elements(self, None, sys._getframe(1))
+        if found is not None:
+            return found
         return (self[position] for position in range(self._value.shape[0]))
 
     def __format__(self, format_spec: str) -> str:

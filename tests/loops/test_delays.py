@@ -9,6 +9,7 @@ from uncompiled import run_uncompiled
 import pullback as pb
 from pullback.codegen.pipeline import build_forward
 from pullback.codegen.rolling.delayed_carries import move_when_read
+from pullback.codegen.rolling.derived_carries import compute_when_read
 from pullback.tracer.graph import Graph, Node, constant, make_input
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.loop import loops_of, make_loop
@@ -181,3 +182,42 @@ def test_a_loop_of_as_many_steps_as_data_tells() -> None:
             slopes = slopes[0] + 0.5 * slopes[1], slopes[0]
         np.testing.assert_allclose(result.detach().numpy(), (now * before).sum())
         np.testing.assert_allclose(x.grad.numpy(), slopes[0] * before + now * slopes[1])
+
+
+# --- carries that are computed of others --------------------------------------------------------------------
+
+
+def averages(now: float, scaled: float) -> Graph:
+    """`scaled` is a multiple of `now`, but perhaps for where it begins."""
+    rows = parameter("rows", STEPS, WIDTH)
+    first, second, row = (parameter(name, WIDTH) for name in ("now", "scaled", "row"))
+    new = second + row
+    body = Graph("step", (first, second, row), (new, new * 0.9))
+    starts = [constant(one, Spec((WIDTH,), FLOAT)) for one in (now, scaled)]
+    made = make_loop(body, starts, [rows], [], STEPS)
+    return verify(Graph("f", (rows,), tuple(made.results)))
+
+
+@pytest.mark.parametrize(
+    "starts, carries", [((0.0, 0.0), 1), ((2.0, 1.8), 1), ((0.0, 1.0), 2), ((0.0, -0.0), 2)]
+)
+def test_a_carry_that_is_computed_of_another(starts, carries):
+    graph = averages(*starts)
+    changed = verify(compute_when_read(graph))
+    assert [one.carries for one in loops_of(changed.nodes)] == [carries]
+    rows = np.random.default_rng(0).normal(size=(STEPS, WIDTH))
+    for mine, theirs in zip(evaluate_graph(changed, [rows]), evaluate_graph(graph, [rows])):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_an_exponential_moving_average_is_a_recurrence():
+    def average(x):
+        mean = 0.0
+        for t in range(40):
+            mean = 0.9 * mean + 0.1 * x[t]
+        return mean
+
+    x = np.random.default_rng(0).normal(size=40)
+    compiled = pb.compile(average)
+    assert "mean_1 = mean_1 * 0.9 + x[i] * 0.1" in compiled.source(x)
+    np.testing.assert_allclose(compiled(x), average(x), rtol=1e-14)
