@@ -70,6 +70,13 @@ class CannotRollTurns(Exception):
     """Why the turns of a loop stay as they were traced."""
 
 
+class _Values(SharedNodes):
+    """Nodes, one of those that are the same value: what variables have of their own is what it is made of."""
+
+    def made(self, node: Node, operands: tuple[Node, ...]) -> Node:
+        return operands[0] if node.operator is e.identity else super().made(node, operands)
+
+
 Capture = Callable[[np.ndarray], Node]
 
 
@@ -134,7 +141,7 @@ class _Rolled:
             raise CannotRollTurns("what Python holds differs from turn to turn")
         self.counts = None if is_any else np.zeros(LARGEST_COUNT, np.bool_)
         self.capture = capture
-        self.shared = SharedNodes()
+        self.shared = _Values()
         asked = [guard.node for guard in trace.guards]
         states = [node for run in runs for head in run.heads for node in trace.state(head)]
         self.same = self.shared.merge((*trace.outputs, *asked, *states), equal)

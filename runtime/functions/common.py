@@ -24,6 +24,7 @@ from ...tracer.origin import fail, placed
 from ...tracer.spec import BOOL, CONTINUOUS, INT64, Spec, normalised_dim, normalised_dims, require_supported
 from ..tape.apply import apply, refuse_complex, standing_for
 from ..tensors.conversion import array_dtype, as_dtype
+from ..tensors.grown_arrays import GrownArray
 from ..values import dtypes
 from ..values.foreign import how_to_pass
 from ..values.tensor import Tensor
@@ -55,7 +56,7 @@ def is_scalar(value: object) -> bool:
 
 
 def is_operand(value: object) -> bool:
-    return isinstance(value, OPERANDS)
+    return isinstance(value, OPERANDS) and not issubclass(type(value), GrownArray)  # which has its own
 
 
 def operand(value: Any, function: str, argument: str = "other") -> Tensor | Scalar:

@@ -41,6 +41,7 @@ from ..functions.reduction import mean_directly
 from ..tape.apply import apart_from, apply, of_kind, standing_for, wrap
 from ..tape.direct import direct
 from ..tensors.conversion import tensor_of
+from ..tensors.grown_arrays import GrownArray
 from ..values.foreign import PandasObject
 from ..values.late_rules import rules_for
 from ..values.modes import is_recording
@@ -204,7 +205,7 @@ def without_lists(operands: Iterable[Any]) -> list[Any]:
 
 def _is_operand(value: Any) -> bool:
     if isinstance(value, OPERANDS):
-        return True
+        return not issubclass(type(value), GrownArray)
     return getattr(type(value), "__array_ufunc__", None) is None and hasattr(value, "__array__")
 
 

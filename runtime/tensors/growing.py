@@ -22,7 +22,7 @@ from .grown_arrays import GrownArray
 
 FEWEST_ROWS, MOST_ROWS = 64, 1 << 20
 """For which there is room when a list is first met, and as many as a list may get."""
-FIRST_BYTES = 1 << 13
+FIRST_BYTES = 1 << 11
 """Of the rows of a list when it is first met."""
 DOUBLE = np.dtype(np.float64)
 

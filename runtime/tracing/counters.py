@@ -366,7 +366,7 @@ class Counting:
             if counter.grows is not None:
                 made = self._growing(found, counter)
                 if made is not None:
-                    self._put(frame, variables, name, made)
+                    _put(frame, name, made)
                 continue
             if counter.becomes is not None:
                 value = found if _may_become(frame.f_code, found, counter.becomes) else None
@@ -378,13 +378,22 @@ class Counting:
                 found, counter.way, self.traced(value, counter), lambda *one: self._written.append(one)
             )
             if new is not found:
-                self._put(frame, variables, name, new)
+                _put(frame, name, new)
 
-    def _put(self, frame: FrameType, variables: dict[str, Any], name: str, value: Any) -> None:
-        """Let a variable of a function under way hold another value."""
-        variables[name] = value
-        if sys.version_info < (3, 13):  # later ones write through
-            ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+    def part(self, frame: FrameType) -> None:
+        """Let each variable of a function that asks in a loop have a value of its own.
+
+        So a turn shows which of them it reads: of numbers nothing else tells.
+        """
+        if frame.f_lineno not in _lines_of_loops(frame.f_code):
+            return
+        variables, seen = frame.f_locals, set[Node]()
+        for name, value in [*variables.items()]:
+            if type(value) not in (NumpyScalar, PythonNumber) or not isinstance(value._value, Node):
+                continue
+            if value._value in seen and name in _own_names(frame.f_code):
+                _put(frame, name, of_kind(apply(identity, value), type(value)))
+            seen.add(value._value)
 
     @contextlib.contextmanager
     def entering(self) -> Iterator[None]:
@@ -470,6 +479,13 @@ def _may_become(code: CodeType, value: Any, becomes: Kind) -> bool:
     kind = kind_on_tape(value)
     is_given = kind == becomes and kind.of is NumpyScalar and value.payload.is_input
     return is_given or _can_become(code, kind, becomes)
+
+
+def _put(frame: FrameType, name: str, value: Any) -> None:
+    """Let a variable of a function under way hold another value."""
+    frame.f_locals[name] = value
+    if sys.version_info < (3, 13):  # later ones write through
+        ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
 
 
 @lru_cache(maxsize=4096)

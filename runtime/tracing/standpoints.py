@@ -108,6 +108,8 @@ class Standpoints:
             run = self._runs[users[0]] = next(self._numbers)
         for frame in users:
             self.counting.enter(frame)
+            if not self.asks_identity:
+                self.counting.part(frame)
         loops = [self.counting.held(frame) for frame in users]
         branch = branch_at(users[0].f_code, users[0].f_lasti, frozenset(loops[0]))
         callers = tuple((frame.f_code, frame.f_lasti) for frame in frames[len(before) + 1 :])

@@ -158,3 +158,22 @@ def test_a_number_that_no_turn_has_changed_is_returned_as_it_was():
         assert type(found) is type(expected)
         np.testing.assert_allclose(found, expected, rtol=1e-14)
     assert compiled.cache_info().traces == 2
+
+
+def test_variables_that_hold_one_value_in_some_turns():
+    """What a turn reads of them is told apart, though every second one begins with two that are the same."""
+
+    def f(x):
+        best, sign = x, 1.0
+        while x > 1.0:
+            x = x * 0.8 - 0.01 * best
+            if sign > 0:
+                best = x
+            sign = -sign
+        return best * 2.0 + x
+
+    compiled = pb.compile(pb.value_and_grad(f))
+    for value in (30.0, 4.0, 200.0, 1.1):
+        found, expected = compiled(np.float64(value)), pb.value_and_grad(f)(np.float64(value))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert compiled.cache_info().traces == 1

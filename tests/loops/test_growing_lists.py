@@ -49,7 +49,7 @@ def sums(a):
 
 def means(a):
     values = np.array(halves(a))
-    return np.mean(values**2) + values.max() * values[0] + np.prod(np.where(values > 2.0, values, 1.0))
+    return np.mean(a * values**2) + values.max() * values[0] + np.prod(np.where(values > 2.0, values, 1.0))
 
 
 def of_arrays(a):
