@@ -35,8 +35,8 @@ from .protocols import (
     DIRECT_FUNCTIONS,
     FUNCTIONS,
     OF_TRUTH,
-    OPERANDS,
     called,
+    is_operand,
     without_lists,
     written,
 )
@@ -245,7 +245,7 @@ def numpy_operator(ufunc: np.ufunc, torch: Method | None, reflected: bool = Fals
         if torch is not None and _is_same_in_both(self, other):
             return torch(self, other)
         is_sequence = isinstance(other, list | tuple)
-        if not isinstance(other, OPERANDS) or (is_sequence and type(self) is PythonNumber):
+        if not is_operand(other) or (is_sequence and type(self) is PythonNumber):
             return NotImplemented
         operands = (other, self) if reflected else (self, other)
         if ufunc is np.power and not reflected and _is_square_of_truths(self, other):
@@ -275,7 +275,7 @@ def in_place_operator(name: str, ufunc: np.ufunc) -> Method:
     """`x += other` of NumPy's kinds: an array is written into, a number is replaced by another."""
 
     def method(self: Tensor, other: Any) -> Any:
-        if not isinstance(other, OPERANDS):
+        if not is_operand(other):
             return NotImplemented
         if isinstance(self, NumpyScalar):
             return called_operator(self, other)

@@ -203,9 +203,14 @@ def without_lists(operands: Iterable[Any]) -> list[Any]:
     return [one for one in operands if not issubclass(type(one), (list, tuple))]
 
 
+def is_operand(value: Any) -> bool:
+    """Whether a value is computed with, and not one that has operators of its own."""
+    return isinstance(value, OPERANDS) and not issubclass(type(value), GrownArray)
+
+
 def _is_operand(value: Any) -> bool:
     if isinstance(value, OPERANDS):
-        return not issubclass(type(value), GrownArray)
+        return is_operand(value)
     return getattr(type(value), "__array_ufunc__", None) is None and hasattr(value, "__array__")
 
 
