@@ -57,6 +57,8 @@ def largest(*values: Any, **options: Any) -> Any:
 def _extreme(real: Callable[..., Any], name: str, values: tuple[Any, ...], options: dict[str, Any]) -> Any:
     array = array_of(values[0]) if len(values) == 1 and not options else None
     if array is not None and array.rows.ndim == 1 and array.has(1):
+        if np.any(np.isnan(array.finite)):  # of which Python takes no notice, but where they come first
+            return real([*array])
         return combined(name, array)
     numbers = values[0] if len(values) == 1 and type(values[0]) in (list, tuple) else values
     kind = None if options or len(numbers) < 2 else _kind_among(numbers)

@@ -275,7 +275,14 @@ def compared(a):
     return a if values == [] else a * 2.0 + [*values, 1.0][-1]
 
 
+def with_an_element_that_is_no_number(a):
+    values = halves(a)
+    values.append(values[0] * np.nan)
+    return max(values) + min(values)
+
+
 FOREIGN = (
+    with_an_element_that_is_no_number,
     with_an_alias, with_elements_written_later, with_elements_written_before, with_a_stack,
     with_elements_replaced, with_others_among_them, asked_for_their_length, in_another_list,
     in_comprehensions, of_arrays_that_are_written, written_where_they_are_read, compared,
