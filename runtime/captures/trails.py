@@ -64,6 +64,7 @@ class Trail:
         self._without_attributes = [one for one in self._functions if not one.__dict__]
         self._known = [(one, names, self._present(one, names)) for one, names in self._mappings.values()]
         self._holders = [mapping for mapping, _, _ in self._known]
+        self._lasts = self._all_lasts()
         self._keys = self._all_keys()
         read = [(mapping, name) for mapping, _, found in self._known for name in found]
         self._entries = list(zip(*read)) or [(), ()]
@@ -84,7 +85,13 @@ class Trail:
         """The names in each mapping, in order; to read all is cheaper than to look for those that count."""
         return list(map(list, self._holders))
 
+    def _all_lasts(self) -> list[tuple[int, str | None]]:
+        """How many names each mapping has, and the last: a new one comes behind it."""
+        return [(len(one), next(reversed(one), None)) for one in self._holders]
+
     def _has_same_names(self) -> bool:
+        if self._all_lasts() == self._lasts:
+            return True
         keys = self._all_keys()
         if keys == self._keys:
             return True

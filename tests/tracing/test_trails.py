@@ -20,6 +20,7 @@ from functools import wraps
 
 import numpy as np
 
+unread = None
 SCALE = 2.0
 LINKS = [abs, 1.0]
 
@@ -103,6 +104,9 @@ CHANGES: dict[str, Callable[[Any, Any], Any]] = {
     "an element of the object": lambda module, model: model.parts.__setitem__("first", other),
     "what a decorator has wrapped": lambda module, model: setattr(
         module.Part.value.__closure__[0], "cell_contents", other
+    ),
+    "another name in the place of one": lambda module, model: (
+        vars(module).pop("unread"), vars(module).update(abs=other)
     ),
     "an attribute of a function": lambda module, model: setattr(module.scaled, "__wrapped__", other),
 }
