@@ -87,7 +87,7 @@ class Trail:
 
     def _all_lasts(self) -> list[tuple[int, str | None]]:
         """How many names each mapping has, and the last: a new one comes behind it."""
-        return [(len(one), next(reversed(one), None)) for one in self._holders]
+        return [(len(one), next(reversed(one), None)) for one in self._holders]  # type: ignore[arg-type]
 
     def _has_same_names(self) -> bool:
         if self._all_lasts() == self._lasts:

@@ -10,7 +10,8 @@ from scipy_solver_rows import SOLVERS
 from pullback.runtime.scipy_api.distributions import NAMES
 
 ROOT = Path(__file__).parents[2]
-TESTS = sorted(one for folder in ("functions", "values") for one in (ROOT / "tests" / folder).glob("*.py"))
+FOLDERS = ("functions", "values", "scipy_tables")
+TESTS = sorted(one for folder in FOLDERS for one in (ROOT / "tests" / folder).glob("*.py"))
 SECTION = re.compile(r"^## ", re.MULTILINE)
 NAME = re.compile(r"`(?:[\w.]+\.)?([A-Za-z_]\w*)(?:\(.*?\))?`")
 SOLVERS_OF = ("scipy.optimize", "scipy.integrate", "scipy.sparse.linalg")
@@ -20,7 +21,7 @@ def named_in(text: str) -> set[str]:
     return set(NAME.findall(re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)))
 
 
-def tested() -> set[str]:
+def names_in_tests() -> set[str]:
     """Names and strings in the code of tests, but not in their texts, and those of rows."""
     found = {*NAMES, *POLYNOMIALS, *(re.split(r"\W", row)[0] for row in (*SPECIAL, *SOLVERS))}
     for file in TESTS:
@@ -36,7 +37,7 @@ def tested() -> set[str]:
 
 def test_every_documented_name_is_tested() -> None:
     missing = {}
-    known = tested()
+    known = names_in_tests()
     for section in SECTION.split((ROOT / "docs" / "scipy.md").read_text())[1:]:
         title = section.split("\n")[0]
         missing[title] = sorted(named_in(section.removeprefix(title)) - known)
