@@ -267,7 +267,10 @@ SPECIAL: dict[str, Special] = {
     "zeta": Special(
         ((1.3, 4.0), (0.3, 3.0)), "dd", mp.zeta, ((1.01, 2.0), (30.0, 0.5), (2.0, 1e3), (2.0, 1e-3))
     ),
-    "zetac": Special(((1.3, 4.0),), "d", lambda x: mp.zeta(x) - 1, ((1.01,), (40.0,), (0.3,))),
+    "zetac": Special(
+        ((1.3, 4.0),), "d", lambda x: mp.zeta(x) - 1,
+        ((1.01,), (40.0,), (0.3,), (-0.4,), (-0.6,), (-5.5,), (-30.3,)),
+    ),
     "lpmv": Special(((0, 2), (2, 5), (-0.8, 0.8)), "ood"),
     **{
         name: Special(

@@ -20,6 +20,7 @@ from .elementwise import (
     TRANSCENDENTAL,
     common_dtype,
     convert,
+    cos,
     elementwise,
     equal,
     exp,
@@ -28,6 +29,7 @@ from .elementwise import (
     less,
     power_constant,
     sign,
+    sin,
     where,
     zeros_like,
 )  # fmt: skip
@@ -219,9 +221,23 @@ zeta_moment = eager(
     },
     doc="the sum of log(k + q)**order (k + q)**-x, of order 1 on (DLMF 25.11.17)",
 )  # fmt: skip
+
+
+def _zeta_slope(x: Array) -> Array:
+    """Far below 0 by the reflection of Riemann's function (DLMF 25.4.1), where the sum loses its digits."""
+    is_low = less(x, -0.5)
+    high, low = where(is_low, 2.0, x), where(is_low, x, -1.0)
+    other, turn = 1.0 - low, 0.5 * math.pi * low
+    value, slope = 1.0 + zetac(other), zeta_moment(other, 0.0 * x + 1.0, order=1)
+    sine = sin(turn) * ((math.log(2.0 * math.pi) - digamma(other)) * value + slope)
+    factor = 2.0 * exp((low - 1.0) * math.log(2.0 * math.pi) + lgamma(other))
+    reflected = factor * (sine + 0.5 * math.pi * cos(turn) * value)
+    return where(is_low, reflected, -zeta_moment(high, 0.0 * x + 1.0, order=1))
+
+
 zetac = eager(
     "zetac", numpy="zetac", scipy="zetac", domain=(1.2, 3.0),
-    vjp={"x": lambda g, x: -g * zeta_moment(x, 0.0 * x + 1.0, order=1)},
+    vjp={"x": lambda g, x: g * _zeta_slope(x)},
     doc="Riemann's zeta function less 1 (DLMF 25.2.1)",
 )  # fmt: skip
 
