@@ -48,74 +48,74 @@ from pullback.runtime.tensors.sampling import (
 from pullback.runtime.values.printing import printoptions, set_printoptions
 from pullback.runtime.functions import declared as _declared
 from pullback.runtime.functions.declared import *  # noqa: F403  sin, maximum, sum, ...
-from pullback.runtime.functions.elementwise import (
+from pullback.runtime.functions.elements.elementwise import (
     bitwise_not, clone, deg2rad, frac, logit, nan_to_num, neg, negative, positive, rad2deg, round, sgn,
     sign, sinc, square,
 )  # fmt: skip
-from pullback.runtime.functions.arithmetic import (
+from pullback.runtime.functions.elements.arithmetic import (
     add, addcdiv, addcmul, clamp, clamp_max, clamp_min, clip, div, divide, float_power, fmax, fmin, fmod,
     lerp, logaddexp2, pow, remainder, rsub, sub, subtract, true_divide, xlogy,
 )  # fmt: skip
-from pullback.runtime.functions.comparison import (
+from pullback.runtime.functions.elements.comparison import (
     allclose, bitwise_and, bitwise_or, bitwise_xor, equal, isclose, isneginf, isposinf, signbit, where,
 )  # fmt: skip
-from pullback.runtime.functions.reduction import (
+from pullback.runtime.functions.reductions.reduction import (
     aminmax, count_nonzero, diff, max, mean, min, nanmean, nansum,
 )  # fmt: skip
-from pullback.runtime.functions.statistics import (
+from pullback.runtime.functions.reductions.statistics import (
     corrcoef, cosine_similarity, cov, dist, logsumexp, matrix_norm, norm, normalize, std, std_mean, var,
     var_mean, vector_norm,
 )  # fmt: skip
-from pullback.runtime.functions.movement import (
+from pullback.runtime.functions.shapes.movement import (
     atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, broadcast_to, expand, expand_as, flatten, moveaxis,
     movedim, permute, ravel, repeat, reshape, reshape_as, squeeze, swapaxes,
     swapdims, t, tile, transpose, unflatten, unsqueeze, view, view_as,
 )  # fmt: skip
-from pullback.runtime.functions.parts import (
+from pullback.runtime.functions.shapes.parts import (
     diag, diag_embed, diagonal, flip, fliplr, flipud, narrow, roll, rot90, select, tril, triu,
 )  # fmt: skip
-from pullback.runtime.functions.joining import (
+from pullback.runtime.functions.shapes.joining import (
     cat, chunk, column_stack, concat, concatenate, dsplit, dstack, hsplit, hstack, meshgrid, row_stack,
     split, stack, tensor_split, unbind, vsplit, vstack,
 )  # fmt: skip
-from pullback.runtime.functions.selection import (
+from pullback.runtime.functions.selections.selection import (
     argwhere, gather, index_add, index_copy, index_fill, index_put, index_select, masked_fill,
     masked_scatter, masked_select, nonzero, nonzero_static, one_hot, repeat_interleave, scatter_add,
     take, take_along_dim,
 )  # fmt: skip
-from pullback.runtime.functions.ordering import (
+from pullback.runtime.functions.reductions.ordering import (
     argsort, bincount, kthvalue, median, msort, nanmedian, nanquantile, quantile, sort, topk,
 )  # fmt: skip
-from pullback.runtime.functions.special import (
+from pullback.runtime.functions.elements.special import (
     mvlgamma, polygamma,
 )  # fmt: skip
-from pullback.runtime.functions.numbers import (
+from pullback.runtime.functions.elements.numbers import (
     bitwise_left_shift, bitwise_right_shift, copysign, frexp, gcd, heaviside, lcm, ldexp, nextafter,
 )  # fmt: skip
-from pullback.runtime.functions.calculus import (
+from pullback.runtime.functions.reductions.calculus import (
     cumulative_trapezoid, gradient, trapezoid, trapz,
 )  # fmt: skip
-from pullback.runtime.functions.running import (
+from pullback.runtime.functions.reductions.running import (
     cummax, cummin, logcumsumexp,
 )  # fmt: skip
-from pullback.runtime.functions.grids import (
+from pullback.runtime.functions.shapes.grids import (
     block_diag, broadcast_shapes, cartesian_prod, combinations, diagflat, tril_indices, triu_indices,
     unravel_index, vander,
 )  # fmt: skip
-from pullback.runtime.functions.counting import (
+from pullback.runtime.functions.reductions.counting import (
     bucketize, histc, histogram, histogramdd, isin, mode, searchsorted, unique, unique_consecutive,
 )  # fmt: skip
-from pullback.runtime.functions.scattering import (
+from pullback.runtime.functions.selections.scattering import (
     as_strided, as_strided_scatter, diagonal_scatter, index_reduce, put, renorm, scatter,
     scatter_reduce, select_scatter, slice_scatter,
 )  # fmt: skip
-from pullback.runtime.functions.complex_numbers import (
+from pullback.runtime.functions.elements.complex_numbers import (
     adjoint, angle, complex, conj, conj_physical, imag, polar, real, resolve_conj, resolve_neg,
     view_as_complex, view_as_real,
 )  # fmt: skip
-from pullback.runtime.functions.lapack_factors import geqrf
-from pullback.runtime.functions.low_rank import pca_lowrank, svd_lowrank
-from pullback.runtime.functions.spectrograms import istft, stft
+from pullback.runtime.functions.matrices.lapack_factors import geqrf
+from pullback.runtime.functions.matrices.low_rank import pca_lowrank, svd_lowrank
+from pullback.runtime.functions.signals.spectrograms import istft, stft
 from pullback.runtime.functions.kinds import (
     alias_copy, as_strided_copy, detach_copy, diagonal_copy, expand_copy, fill, is_complex, is_conj,
     is_inference, is_neg, is_nonzero, is_same_size, is_signed, isreal, narrow_copy, numel, permute_copy,
@@ -123,60 +123,60 @@ from pullback.runtime.functions.kinds import (
     transpose_copy, type_as, unbind_copy, unfold_copy, unsafe_chunk, unsafe_split, unsqueeze_copy,
     view_as_complex_copy, view_as_real_copy, view_copy,
 )  # fmt: skip
-from pullback.runtime.functions.padding import constant_pad_nd, pad
-from pullback.runtime.functions.contraction import (
+from pullback.runtime.functions.shapes.padding import constant_pad_nd, pad
+from pullback.runtime.functions.matrices.contraction import (
     addbmm, addmm, addmv, addr, baddbmm, bmm, cross, dot, ger, inner, kron, linear,
     matmul, mm, mv, outer, tensordot, trace, vdot,
 )  # fmt: skip
-from pullback.runtime.functions.einsum import bilinear, chain_matmul, einsum, multi_dot
-from pullback.runtime.functions.linalg import (
+from pullback.runtime.functions.matrices.einsum import bilinear, chain_matmul, einsum, multi_dot
+from pullback.runtime.functions.matrices.linalg import (
     cholesky, cholesky_inverse, cholesky_solve, det, inverse, logdet, matrix_power, slogdet,
 )  # fmt: skip
-from pullback.runtime.functions.decompositions import orgqr, ormqr, qr, svd
-from pullback.runtime.functions.least_squares import pinverse
-from pullback.runtime.functions.elimination import lu, lu_solve, lu_unpack, triangular_solve
-from pullback.runtime.functions.tensor_equations import matrix_exp
-from pullback.runtime.functions.activation import (
+from pullback.runtime.functions.matrices.decompositions import orgqr, ormqr, qr, svd
+from pullback.runtime.functions.matrices.least_squares import pinverse
+from pullback.runtime.functions.matrices.elimination import lu, lu_solve, lu_unpack, triangular_solve
+from pullback.runtime.functions.matrices.tensor_equations import matrix_exp
+from pullback.runtime.functions.networks.activation import (
     celu, elu, gelu, glu, hardsigmoid, hardswish, hardtanh, leaky_relu, log_softmax, logsigmoid, mish, prelu,
     relu, relu6, selu, silu, softmax, softmin, softplus, softsign, tanhshrink, threshold,
 )  # fmt: skip
-from pullback.runtime.functions.classification import (
+from pullback.runtime.functions.networks.classification import (
     binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, nll_loss,
 )  # fmt: skip
-from pullback.runtime.functions.losses import (
+from pullback.runtime.functions.networks.losses import (
     gaussian_nll_loss, hinge_embedding_loss, huber_loss, kl_div, l1_loss, mse_loss, poisson_nll_loss,
     smooth_l1_loss, soft_margin_loss,
 )  # fmt: skip
-from pullback.runtime.functions.margins import (
+from pullback.runtime.functions.networks.margins import (
     cosine_embedding_loss, margin_ranking_loss, triplet_margin_loss,
 )  # fmt: skip
-from pullback.runtime.functions.ctc import ctc_loss
-from pullback.runtime.functions.normalisations import (
+from pullback.runtime.functions.networks.ctc import ctc_loss
+from pullback.runtime.functions.networks.normalisations import (
     batch_norm, group_norm, instance_norm, layer_norm, rms_norm,
 )  # fmt: skip
-from pullback.runtime.functions.windows import (
+from pullback.runtime.functions.networks.windows import (
     conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d,
 )  # fmt: skip
-from pullback.runtime.functions.pooling import (
+from pullback.runtime.functions.networks.pooling import (
     adaptive_avg_pool1d, adaptive_max_pool1d, avg_pool1d, max_pool1d, max_pool2d, max_pool3d,
 )  # fmt: skip
-from pullback.runtime.functions.resampling import (
+from pullback.runtime.functions.networks.resampling import (
     channel_shuffle, native_channel_shuffle, pixel_shuffle, pixel_unshuffle,
 )  # fmt: skip
-from pullback.runtime.functions.embedding import embedding, embedding_bag
-from pullback.runtime.functions.recurrent import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
-from pullback.runtime.functions.segments import segment_reduce
-from pullback.runtime.functions.distances import cdist, pairwise_distance, pdist
-from pullback.runtime.functions.noise import (
+from pullback.runtime.functions.networks.embedding import embedding, embedding_bag
+from pullback.runtime.functions.networks.recurrent import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
+from pullback.runtime.functions.reductions.segments import segment_reduce
+from pullback.runtime.functions.matrices.distances import cdist, pairwise_distance, pdist
+from pullback.runtime.functions.networks.noise import (
     alpha_dropout, dropout, feature_alpha_dropout, feature_dropout, rrelu,
 )  # fmt: skip
-from pullback.runtime.functions.activation import hardshrink, softshrink
+from pullback.runtime.functions.networks.activation import hardshrink, softshrink
 from pullback.runtime.methods.in_place_activations import (
     celu_, relu_, rrelu_, selu_, threshold_,
 )  # fmt: skip
-from pullback.runtime.functions.control_flow import fori_loop, map, scan, while_loop
-from pullback.runtime.functions.choices import cond, switch
-from pullback.runtime.functions.checkpointing import checkpoint
+from pullback.runtime.functions.loops.control_flow import fori_loop, map, scan, while_loop
+from pullback.runtime.functions.loops.choices import cond, switch
+from pullback.runtime.functions.loops.checkpointing import checkpoint
 from pullback.runtime.functions.stopping import stop_gradient
 from pullback.runtime.dispatch.ahead import ArraySpec, TensorSpec
 from pullback.runtime.dispatch.compiled import compile

@@ -1,6 +1,6 @@
 """Fourier transforms under the names of torch.fft."""
 
-from pullback.runtime.functions.fourier import (
+from pullback.runtime.functions.signals.fourier import (
     fft,
     fft2,
     fftfreq,

@@ -1,6 +1,6 @@
 """Functions of the elements that a mask shows, under the names of torch.masked."""
 
-from pullback.runtime.functions.masked import (
+from pullback.runtime.functions.reductions.masked import (
     amax,
     amin,
     argmax,

@@ -1,11 +1,10 @@
 """Special functions under the names of torch.special."""
 
 from pullback.runtime.functions import declared_special as _declared
-from pullback.runtime.functions.activation import log_softmax, softmax
-from pullback.runtime.functions.arithmetic import xlogy
 from pullback.runtime.functions.declared_special import *  # noqa: F403  erf, i0e, ...
-from pullback.runtime.functions.elementwise import logit, round, sinc
-from pullback.runtime.functions.special import (
+from pullback.runtime.functions.elements.arithmetic import xlogy
+from pullback.runtime.functions.elements.elementwise import logit, round, sinc
+from pullback.runtime.functions.elements.special import (
     chebyshev_polynomial_v,
     chebyshev_polynomial_w,
     entr,
@@ -19,7 +18,8 @@ from pullback.runtime.functions.special import (
     spherical_bessel_j0,
     xlog1py,
 )  # fmt: skip
-from pullback.runtime.functions.statistics import logsumexp
+from pullback.runtime.functions.networks.activation import log_softmax, softmax
+from pullback.runtime.functions.reductions.statistics import logsumexp
 from pullback.runtime.methods.public import publish as _publish
 
 multigammaln = mvlgamma

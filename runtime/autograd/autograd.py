@@ -11,7 +11,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, GradientError, ShapeError
 from ...tracer.graph import Node
-from ..functions.joining import stack
+from ..functions.shapes.joining import stack
 from ..tape.engine import Pass
 from ..tensors.creation import ones_like, zeros_like
 from ..values.nodes import Behind, Edge, edge_of, hooks_of, hooks_of_leaf

@@ -8,29 +8,27 @@ from collections.abc import Callable
 from typing import Any
 
 from ...tracer.operator import Operator
-from . import (
+from . import declared
+from .conventions import FUNCTIONS
+from .matrices import distances, einsum, low_rank
+from .methods import METHODS, WITH_METHODS
+from .networks import (
     attention,
     classification,
     ctc,
-    declared,
-    distances,
-    einsum,
     embedding,
     fractional_pooling,
-    indexing,
     losses,
-    low_rank,
     margins,
     noise,
     normalisations,
-    padding,
     pooling,
     recurrent,
     resampling,
-    segments,
 )
-from .conventions import FUNCTIONS
-from .methods import METHODS, WITH_METHODS
+from .reductions import segments
+from .selections import indexing
+from .shapes import padding
 
 MODULES = (
     declared, *WITH_METHODS, indexing, padding, einsum, losses, classification, normalisations, margins, ctc,

@@ -41,7 +41,7 @@ from .common import (
     truth,
     with_short_way,
 )  # fmt: skip
-from .movement import reshape_to
+from .shapes.movement import reshape_to
 
 F = TypeVar("F", bound=Callable[..., Any])
 Function = Callable[..., Tensor]

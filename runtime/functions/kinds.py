@@ -12,7 +12,6 @@ from ...tracer.spec import BOOL
 from ..tape.apply import apply
 from ..values.asked import TRUTH_OF_SEVERAL
 from ..values.tensor import Tensor
-from .assignment import fill_
 from .common import (
     Scalar,
     array_dtype,
@@ -22,13 +21,14 @@ from .common import (
     sizes,
     tensor,
 )  # fmt: skip
-from .complex_numbers import resolve_conj, view_as_complex, view_as_real
 from .declared import sum as sum_of
-from .joining import chunk, split, unbind
-from .movement import expand, permute, reshape_to, squeeze, t, transpose, unsqueeze, view
-from .parts import diagonal, narrow, select
-from .scattering import as_strided
-from .windows import unfold
+from .elements.complex_numbers import resolve_conj, view_as_complex, view_as_real
+from .networks.windows import unfold
+from .selections.assignment import fill_
+from .selections.scattering import as_strided
+from .shapes.joining import chunk, split, unbind
+from .shapes.movement import expand, permute, reshape_to, squeeze, t, transpose, unsqueeze, view
+from .shapes.parts import diagonal, narrow, select
 
 __all__ = [
     "alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy", "fill", "is_complex",

@@ -11,41 +11,24 @@ from ...tracer.ops.elementwise import negative
 from ..tape.direct import direct
 from ..values.foreign import unboxed
 from ..values.tensor import Tensor
-from . import (
-    activation,
-    arithmetic,
-    calculus,
-    comparison,
-    complex_numbers,
+from . import declared, kinds
+from .common import is_operand
+from .conventions import FUNCTIONS, OFFERED
+from .elements import arithmetic, comparison, complex_numbers, elementwise, numbers, special
+from .matrices import (
     contraction,
-    counting,
-    declared,
     decompositions,
-    elementwise,
     elimination,
-    grids,
-    indexing,
-    joining,
-    kinds,
     lapack_factors,
     least_squares,
     linalg,
-    movement,
-    numbers,
-    ordering,
-    parts,
-    reduction,
-    running,
-    scattering,
-    selection,
-    special,
-    spectrograms,
-    statistics,
     tensor_equations,
-    windows,
 )  # fmt: skip
-from .common import is_operand
-from .conventions import FUNCTIONS, OFFERED
+from .networks import activation, windows
+from .reductions import calculus, counting, ordering, reduction, running, statistics
+from .selections import indexing, scattering, selection
+from .shapes import grids, joining, movement, parts
+from .signals import spectrograms
 
 Function = Callable[..., Any]
 

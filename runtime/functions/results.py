@@ -10,7 +10,7 @@ from ...tracer.origin import fail
 from ..tensors.conversion import array_dtype
 from ..values.dtypes import can_cast
 from ..values.tensor import Tensor
-from .assignment import copy_
+from .selections.assignment import copy_
 
 
 def written(out: Any, result: Any, function: str) -> Any:

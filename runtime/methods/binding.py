@@ -17,10 +17,14 @@ from ...tracer.operator import Operator
 from ...tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
 from ...tracer.spec import CONTINUOUS
 from ..autograd import autograd
-from ..functions import METHODS, PUBLIC, arithmetic, assignment, complex_numbers, contraction, movement
+from ..functions import METHODS, PUBLIC
 from ..functions.common import array_dtype, is_operand
 from ..functions.conventions import OFFERED
+from ..functions.elements import arithmetic, complex_numbers
+from ..functions.matrices import contraction
 from ..functions.methods import BINARY
+from ..functions.selections import assignment
+from ..functions.shapes import movement
 from ..numpy_api import (  # noqa: F401
     applying,
     choosing,

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..functions import activation, noise
-from ..functions.assignment import copy_
+from ..functions.networks import activation, noise
+from ..functions.selections.assignment import copy_
 from ..values.tensor import Tensor
 
 Function = Callable[..., Tensor]

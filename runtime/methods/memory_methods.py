@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import GradientError, ShapeError, UnsupportedError
-from ..functions import complex_numbers, movement, parts
-from ..functions.assignment import copy_
+from ..functions.elements import complex_numbers
+from ..functions.selections.assignment import copy_
+from ..functions.shapes import movement, parts
 from ..tensors.creation import as_tensor, empty
 from ..values import dtypes
 from ..values.tensor import Tensor, make

@@ -14,8 +14,9 @@ import numpy as np
 from ...tracer.lost_numbers import note_size_asked
 from ...tracer.ops.elementwise import convert, identity
 from ...tracer.spec import normalised_dim
-from ..functions import METHODS, complex_numbers
-from ..functions.assignment import fill_
+from ..functions import METHODS
+from ..functions.elements import complex_numbers
+from ..functions.selections.assignment import fill_
 from ..numpy_api.array_creation import FUNCTIONS
 from ..numpy_api.array_methods import Flat
 from ..tape.apply import apply, copied_in_order

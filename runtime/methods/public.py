@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any, TypeVar
 
-from ..functions.fourier import fftfreq, rfftfreq
-from ..functions.grids import tril_indices, triu_indices
 from ..functions.results import written
+from ..functions.shapes.grids import tril_indices, triu_indices
+from ..functions.signals.fourier import fftfreq, rfftfreq
 from ..functions.tensor_arguments import TensorArguments, takes_tensors
 from ..tape.direct import unsupported
 from ..values.flatten import flatten, is_container, unflatten

@@ -20,8 +20,8 @@ from ...tracer.graph import Node
 from ...tracer.ops.elementwise import power
 from ...tracer.trace import innermost, nearest
 from ..functions import PUBLIC
-from ..functions.arithmetic import pow_directly
 from ..functions.common import as_dtype
+from ..functions.elements.arithmetic import pow_directly
 from ..tape.apply import apply
 from ..tensors.conversion import tensor_of
 from ..values.lost_gradients import refuse_loss

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError
 from ...tracer.spec import real_dtype
-from ..functions.assignment import copy_
+from ..functions.selections.assignment import copy_
 from ..tensors.sampling import Generator, drawn
 from ..values.asked import Asked
 from ..values.tensor import Tensor

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError
-from ..functions import PUBLIC, joining, movement
+from ..functions import PUBLIC
 from ..functions.common import array_dtype, as_dtype, fail
-from ..functions.indexing import updated
+from ..functions.selections.indexing import updated
+from ..functions.shapes import joining, movement
 from ..tensors.conversion import holds_tensor, tensor_of
 from ..values.tensor import Tensor
 from .functions import FUNCTIONS, implements

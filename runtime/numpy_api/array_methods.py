@@ -19,9 +19,9 @@ from ...tracer.errors import ArgumentError
 from ...tracer.operator import operators
 from ...tracer.ops.elementwise import identity
 from ..functions import METHODS
-from ..functions.assignment import copy_
 from ..functions.common import NUMBERS, array_dtype, fail
-from ..functions.movement import reshape_directly
+from ..functions.selections.assignment import copy_
+from ..functions.shapes.movement import reshape_directly
 from ..tape.apply import apply
 from ..tape.direct import direct
 from ..tape.inplace import require_assignable, update

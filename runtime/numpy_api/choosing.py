@@ -9,8 +9,11 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError
 from ...tracer.spec import INT64, real_dtype
-from ..functions import PUBLIC, joining, movement, parts, selection, statistics
+from ..functions import PUBLIC
 from ..functions.common import array_dtype, as_dtype, fail, filled
+from ..functions.reductions import statistics
+from ..functions.selections import selection
+from ..functions.shapes import joining, movement, parts
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import as_array

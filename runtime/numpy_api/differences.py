@@ -8,8 +8,10 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.spec import CONTINUOUS
-from ..functions import PUBLIC, declared, joining, parts, reduction, sorting
+from ..functions import PUBLIC, declared
 from ..functions.common import array_dtype, as_dtype, conjugate, fail, require_real
+from ..functions.reductions import reduction, sorting
+from ..functions.shapes import joining, parts
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .functions import implements

@@ -10,10 +10,12 @@ import numpy as np
 from ...tracer.errors import ArgumentError, ShapeError, UnsupportedError
 from ...tracer.spec import real_dtype
 from ...tracer.trace import itself
-from ..functions import PUBLIC, decompositions, least_squares, statistics
+from ..functions import PUBLIC
 from ..functions.common import array_dtype, fail, filled
-from ..functions.elimination import regular_inverse
-from ..functions.linalg import square, symmetric
+from ..functions.matrices import decompositions, least_squares
+from ..functions.matrices.elimination import regular_inverse
+from ..functions.matrices.linalg import square, symmetric
+from ..functions.reductions import statistics
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .functions import implements

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..functions import fourier
+from ..functions.signals import fourier
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .functions import implements

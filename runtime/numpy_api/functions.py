@@ -18,10 +18,13 @@ from ...tracer.errors import ArgumentError, ShapeError, UnsupportedError
 from ...tracer.lost_numbers import sizes_are_asked
 from ...tracer.ops.movement import flip
 from ..bytecode.library_calls import public_name
-from ..functions import PUBLIC, contraction, declared, joining, movement, parts, selection
-from ..functions.assignment import copy_
+from ..functions import PUBLIC, declared
 from ..functions.common import INTEGERS, NUMBERS, array_dtype, as_dtype, fail, filled, one_dim, scalar_of
-from ..functions.einsum import einsum, multi_dot
+from ..functions.matrices import contraction
+from ..functions.matrices.einsum import einsum, multi_dot
+from ..functions.selections import selection
+from ..functions.selections.assignment import copy_
+from ..functions.shapes import joining, movement, parts
 from ..tape.apply import apply, copied_in_order
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor

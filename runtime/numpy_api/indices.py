@@ -9,8 +9,10 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ...tracer.spec import INT64
-from ..functions import PUBLIC, joining, movement, selection
+from ..functions import PUBLIC
 from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, is_traced
+from ..functions.selections import selection
+from ..functions.shapes import joining, movement
 from ..tensors.conversion import tensor_of
 from ..values.asked import Asked
 from ..values.tensor import Tensor

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..functions import linalg, parts, statistics
+from ..functions.matrices import linalg
+from ..functions.reductions import statistics
+from ..functions.shapes import parts
 from ..values.tensor import Tensor
 from ..values.value_kinds import as_number
 from .functions import FUNCTIONS, implements

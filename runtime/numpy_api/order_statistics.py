@@ -10,8 +10,8 @@ from ...tracer.errors import ArgumentError
 from ...tracer.spec import INT64
 from ..functions import PUBLIC
 from ..functions.common import array_dtype, as_dtype, fail, one_dim, own_dim
-from ..functions.ordering import between, ordered_positions, ordered_values
-from ..functions.selection import take_along_dim
+from ..functions.reductions.ordering import between, ordered_positions, ordered_values
+from ..functions.selections.selection import take_along_dim
 from ..tape.apply import wrap
 from ..tensors.conversion import holds_tensor, tensor_of
 from ..values.tensor import Tensor

@@ -8,9 +8,10 @@ from typing import Any, cast
 import numpy as np
 
 from ...tracer.errors import ArgumentError, UnsupportedError
-from ..functions import joining, movement, parts, selection
 from ..functions.common import INTEGERS, array_dtype, as_dtype, fail
-from ..functions.padding import padded
+from ..functions.selections import selection
+from ..functions.shapes import joining, movement, parts
+from ..functions.shapes.padding import padded
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .functions import FUNCTIONS, implements

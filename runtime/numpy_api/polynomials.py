@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, UnsupportedError
-from ..functions import PUBLIC, declared, joining
+from ..functions import PUBLIC, declared
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, require_real
-from ..functions.linalg import solved
+from ..functions.matrices.linalg import solved
+from ..functions.shapes import joining
 from ..tape.apply import wrap
 from ..tensors.conversion import tensor_of
 from ..values.asked import Asked

@@ -25,19 +25,19 @@ from ...tracer.trace import current_trace, innermost
 from ..autograd.foreign_calls import call_python, outside_of_traces, sample_of
 from ..bytecode.library_calls import inside_of_library, public_name
 from ..functions import PUBLIC, offered
-from ..functions.arithmetic import clamped_directly, pow_directly
-from ..functions.assignment import copy_
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
-from ..functions.comparison import where_directly
-from ..functions.contraction import matmul_directly, outer_directly
 from ..functions.conventions import reduced_directly, running_directly
-from ..functions.einsum import einsum_directly
-from ..functions.joining import cat_directly, stack_directly
-from ..functions.linalg import solved_directly
-from ..functions.movement import permuted_directly, raveled_directly, reshape_directly, tiled_directly
-from ..functions.ordering import sorted_directly
-from ..functions.parts import rolled_directly
-from ..functions.reduction import mean_directly
+from ..functions.elements.arithmetic import clamped_directly, pow_directly
+from ..functions.elements.comparison import where_directly
+from ..functions.matrices.contraction import matmul_directly, outer_directly
+from ..functions.matrices.einsum import einsum_directly
+from ..functions.matrices.linalg import solved_directly
+from ..functions.reductions.ordering import sorted_directly
+from ..functions.reductions.reduction import mean_directly
+from ..functions.selections.assignment import copy_
+from ..functions.shapes.joining import cat_directly, stack_directly
+from ..functions.shapes.movement import permuted_directly, raveled_directly, reshape_directly, tiled_directly
+from ..functions.shapes.parts import rolled_directly
 from ..tape.apply import apart_from, apply, of_kind, standing_for, wrap
 from ..tape.direct import direct
 from ..tensors.conversion import tensor_of

@@ -11,8 +11,10 @@ import numpy as np
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.operator import Operator, operators
 from ...tracer.spec import BOOL, CONTINUOUS
-from ..functions import PUBLIC, declared, joining, movement, offered, parts, reduction, statistics
+from ..functions import PUBLIC, declared, offered
 from ..functions.common import array_dtype, as_dtype, fail, filled, scalar_of
+from ..functions.reductions import reduction, statistics
+from ..functions.shapes import joining, movement, parts
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import as_number

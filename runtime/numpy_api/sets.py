@@ -16,9 +16,11 @@ from ...tracer.ops import elementwise as e
 from ...tracer.spec import INT64, Spec
 from ...tracer.trace import is_tracing
 from ..autograd.foreign_calls import call_python
-from ..functions import PUBLIC, joining, selection
+from ..functions import PUBLIC
 from ..functions.common import array_dtype, as_dtype, fail, is_traced
-from ..functions.counting import as_density, counts_between, counts_in_grid, distinct, rows_along
+from ..functions.reductions.counting import as_density, counts_between, counts_in_grid, distinct, rows_along
+from ..functions.selections import selection
+from ..functions.shapes import joining
 from ..solvers.requirements import Failure, require
 from ..tape.apply import apply, wrap
 from ..tensors.conversion import tensor_of

@@ -11,9 +11,10 @@ from ...tracer.errors import ShapeError, UnsupportedError
 from ...tracer.operator import operators
 from ...tracer.spec import CONTINUOUS
 from ..bytecode.library_calls import public_name
-from ..functions import PUBLIC, declared, joining, movement, parts
+from ..functions import PUBLIC, declared
 from ..functions.common import INTEGERS, array_dtype, as_dtype, conjugate, fail
-from ..functions.running import running
+from ..functions.reductions.running import running
+from ..functions.shapes import joining, movement, parts
 from ..tape.apply import wrap
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor

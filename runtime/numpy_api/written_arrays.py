@@ -8,11 +8,11 @@ import numpy as np
 
 from ...tracer.errors import DTypeError, GradientError, UnsupportedError
 from ..functions import PUBLIC
-from ..functions.assignment import copy_, set_item
 from ..functions.common import array_dtype, as_dtype, fail
-from ..functions.indexing import updated
-from ..functions.movement import broadcast_to
-from ..functions.selection import index_put
+from ..functions.selections.assignment import copy_, set_item
+from ..functions.selections.indexing import updated
+from ..functions.selections.selection import index_put
+from ..functions.shapes.movement import broadcast_to
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .functions import implements

@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...tracer.errors import ArgumentError, ShapeError
-from ..functions import PUBLIC, fourier, parts
+from ..functions import PUBLIC
 from ..functions.common import INTEGERS, array_dtype, as_dtype, conjugate, fail
-from ..functions.einsum import einsum
+from ..functions.matrices.einsum import einsum
+from ..functions.shapes import parts
+from ..functions.signals import fourier
 from ..numpy_api.differences import LONGEST_WRITTEN_OUT
 from ..numpy_api.indices import sliding_window_view
 from ..numpy_api.pad_modes import pad

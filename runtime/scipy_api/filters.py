@@ -15,9 +15,11 @@ import numpy as np
 from ...tracer.errors import ArgumentError, ShapeError, UnsupportedError
 from ...tracer.trace import is_tracing
 from ..autograd.custom_rules import custom_vjp
-from ..functions import PUBLIC, declared, fourier, joining, movement, parts
+from ..functions import PUBLIC, declared
 from ..functions.common import array_dtype, as_dtype, fail, filled, require_real
-from ..functions.control_flow import scan
+from ..functions.loops.control_flow import scan
+from ..functions.shapes import joining, movement, parts
+from ..functions.signals import fourier
 from ..numpy_api.pad_modes import pad
 from ..numpy_api.values import averaged, promoted
 from ..tape.apply import of_kind

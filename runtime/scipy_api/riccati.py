@@ -14,8 +14,8 @@ import numpy as np
 from ...tracer.errors import UnsupportedError
 from ...tracer.ops.lazy import scipy_linalg
 from ..autograd.custom_rules import custom_vjp
-from ..functions import linalg
 from ..functions.common import fail
+from ..functions.matrices import linalg
 from ..numpy_api.values import floats
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor

@@ -15,19 +15,11 @@ from ...tracer.ops import matrix_equations as equations
 from ...tracer.ops import matrix_functions
 from ...tracer.ops.lazy import scipy_linalg
 from ...tracer.trace import is_tracing
-from ..functions import (
-    PUBLIC,
-    declared,
-    decompositions,
-    elimination,
-    grids,
-    joining,
-    least_squares,
-    linalg,
-    parts,
-)
+from ..functions import PUBLIC, declared
 from ..functions.common import INTEGERS, array_dtype, as_dtype, conjugate, fail, filled
-from ..functions.contraction import matmul
+from ..functions.matrices import decompositions, elimination, least_squares, linalg
+from ..functions.matrices.contraction import matmul
+from ..functions.shapes import grids, joining, parts
 from ..numpy_api.protocols import FUNCTIONS
 from ..numpy_api.values import as_python_number, averaged, floats, promoted, require_vector
 from ..solvers.requirements import Failure, require

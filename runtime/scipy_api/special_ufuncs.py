@@ -17,7 +17,7 @@ from ...tracer.ops.error_functions import COMPLEX
 from ...tracer.ops.gamma_ratios import log_beta, log_gamma_quotient
 from ..functions import PUBLIC
 from ..functions.common import fail
-from ..functions.special import xlog1py
+from ..functions.elements.special import xlog1py
 from ..numpy_api.protocols import OF_OTHERS, UFUNCS, unknown
 from ..numpy_api.values import averaged, floats, known
 from ..tape.apply import apply

@@ -10,10 +10,10 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, LinearAlgebraError
 from ...tracer.ops.linalg import reciprocal_condition
-from ..functions import linalg
 from ..functions.common import fail
-from ..functions.comparison import where
-from ..functions.movement import transpose
+from ..functions.elements.comparison import where
+from ..functions.matrices import linalg
+from ..functions.shapes.movement import transpose
 from ..functions.stopping import stop_gradient
 from ..tape.apply import apply
 from ..transforms.transforms import jacobian, jvp

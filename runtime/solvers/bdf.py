@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..functions.comparison import where
-from ..functions.joining import stack
-from ..functions.movement import transpose
+from ..functions.elements.comparison import where
+from ..functions.shapes.joining import stack
+from ..functions.shapes.movement import transpose
 from ..functions.stopping import stop_gradient
 from ..tape.apply import of_kind, standing_for
 from ..tensors.creation import arange

@@ -14,8 +14,8 @@ import numpy as np
 from ...tracer.errors import ArgumentError
 from ...tracer.records import record
 from ..functions.common import fail
-from ..functions.comparison import where
-from ..functions.joining import cat
+from ..functions.elements.comparison import where
+from ..functions.shapes.joining import cat
 from ..functions.stopping import stop_gradient
 from ..tape.apply import of_kind, standing_for
 from ..tensors.conversion import joined

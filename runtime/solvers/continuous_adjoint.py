@@ -12,9 +12,9 @@ import numpy as np
 
 from ...tracer.spec import CONTINUOUS
 from ..autograd.custom_rules import custom_vjp
-from ..functions.control_flow import scan
-from ..functions.joining import cat
-from ..functions.parts import flip
+from ..functions.loops.control_flow import scan
+from ..functions.shapes.joining import cat
+from ..functions.shapes.parts import flip
 from ..transforms.transforms import vjp
 from ..values.flatten import flatten, unflatten
 from ..values.tensor import Tensor

@@ -25,7 +25,7 @@ from ...tracer.trace import is_tracing
 from ..autograd.foreign_calls import call_python
 from ..autograd.rules import RuledCall
 from ..autograd.traced_rules import TracedCall
-from ..functions.checkpointing import Segment, around, restored_leaf, saved_leaf
+from ..functions.loops.checkpointing import Segment, around, restored_leaf, saved_leaf
 from ..functions.stopping import stop_gradient
 from ..functions.structures import spec_of_tensor
 from ..tape.apply import wrap

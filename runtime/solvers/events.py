@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError
-from ..functions.choices import cond
 from ..functions.common import fail
-from ..functions.comparison import where
-from ..functions.control_flow import scan, while_loop
-from ..functions.joining import stack
+from ..functions.elements.comparison import where
+from ..functions.loops.choices import cond
+from ..functions.loops.control_flow import scan, while_loop
+from ..functions.shapes.joining import stack
 from ..functions.stopping import stop_gradient
 from ..values.tensor import Tensor
 from .adjoints import DENSE, adjoint_by

@@ -20,7 +20,7 @@ from ...tracer.trace import is_tracing
 from ..autograd.custom_rules import custom_vjp
 from ..functions import PUBLIC, declared
 from ..functions.common import array_dtype, as_dtype, fail, filled
-from ..functions.control_flow import fori_loop, scan
+from ..functions.loops.control_flow import fori_loop, scan
 from ..functions.stopping import stop_gradient
 from ..numpy_api.values import at_hand, averaged, floats, of_arrays
 from ..scipy_api.sparse_products import Sparse, Valued, parts_of

@@ -11,9 +11,9 @@ import numpy as np
 from ...tracer.errors import ArgumentError, EagerOnlyError, UnsupportedError
 from ...tracer.trace import is_tracing
 from ..functions.common import fail
-from ..functions.joining import stack
-from ..functions.movement import movedim
-from ..functions.ordering import argsort
+from ..functions.reductions.ordering import argsort
+from ..functions.shapes.joining import stack
+from ..functions.shapes.movement import movedim
 from ..functions.stopping import stop_gradient
 from ..tape.apply import of_kind, standing_for
 from ..values.flatten import flatten, unflatten

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from ...tracer.errors import ArgumentError
 from ...tracer.trace import is_tracing
-from ..functions.checkpointing import checkpoint as checkpointed
-from ..functions.choices import cond
-from ..functions.comparison import where
-from ..functions.control_flow import while_loop
+from ..functions.elements.comparison import where
+from ..functions.loops.checkpointing import checkpoint as checkpointed
+from ..functions.loops.choices import cond
+from ..functions.loops.control_flow import while_loop
 from ..functions.stopping import stop_gradient
 from ..tensors.creation import arange
 from ..values.tensor import Tensor

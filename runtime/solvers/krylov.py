@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..functions.comparison import where
-from ..functions.control_flow import fori_loop, while_loop
-from ..functions.least_squares import lstsq
+from ..functions.elements.comparison import where
+from ..functions.loops.control_flow import fori_loop, while_loop
+from ..functions.matrices.least_squares import lstsq
 from ..tensors.creation import arange, zeros
 from ..values.tensor import Tensor
 from .requirements import Failure, require

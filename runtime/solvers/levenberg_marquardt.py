@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..functions.comparison import where
-from ..functions.control_flow import while_loop
-from ..functions.decompositions import linalg_qr
-from ..functions.joining import cat
-from ..functions.linalg import solve_triangular
-from ..functions.parts import diag
+from ..functions.elements.comparison import where
+from ..functions.loops.control_flow import while_loop
+from ..functions.matrices.decompositions import linalg_qr
+from ..functions.matrices.linalg import solve_triangular
+from ..functions.shapes.joining import cat
+from ..functions.shapes.parts import diag
 from ..transforms.transforms import jacobian
 from ..values.tensor import Tensor
 from .newton import Reached

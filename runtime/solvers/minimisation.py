@@ -9,9 +9,9 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError
 from ..functions.common import fail
-from ..functions.comparison import where
-from ..functions.control_flow import while_loop
-from ..functions.decompositions import eigh
+from ..functions.elements.comparison import where
+from ..functions.loops.control_flow import while_loop
+from ..functions.matrices.decompositions import eigh
 from ..tensors.creation import eye
 from ..transforms.transforms import grad, hessian, value_and_grad
 from ..values.tensor import Tensor

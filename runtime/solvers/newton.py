@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...tracer.ops import linalg
-from ..functions.comparison import where
-from ..functions.control_flow import while_loop
-from ..functions.linalg import solve
+from ..functions.elements.comparison import where
+from ..functions.loops.control_flow import while_loop
+from ..functions.matrices.linalg import solve
 from ..functions.stopping import stop_gradient
 from ..tape.apply import apply
 from ..transforms.transforms import jacobian

@@ -16,9 +16,9 @@ import numpy as np
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.trace import is_tracing
 from ..functions.common import fail
-from ..functions.comparison import where
-from ..functions.control_flow import fori_loop, scan, while_loop
-from ..functions.joining import stack
+from ..functions.elements.comparison import where
+from ..functions.loops.control_flow import fori_loop, scan, while_loop
+from ..functions.shapes.joining import stack
 from ..functions.stopping import stop_gradient
 from ..functions.structures import structured
 from ..tape.apply import of_kind, standing_for

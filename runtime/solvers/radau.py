@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..functions.comparison import where
-from ..functions.control_flow import while_loop
-from ..functions.joining import cat
-from ..functions.linalg import solve
+from ..functions.elements.comparison import where
+from ..functions.loops.control_flow import while_loop
+from ..functions.matrices.linalg import solve
+from ..functions.shapes.joining import cat
 from ..functions.stopping import stop_gradient
 from ..tensors.creation import eye
 from ..transforms.transforms import jacobian

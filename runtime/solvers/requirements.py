@@ -12,7 +12,7 @@ from ...tracer.origin import place_of_caller
 from ...tracer.records import record
 from ...tracer.trace import is_tracing
 from ..autograd.foreign_calls import call_python
-from ..functions.choices import replaced_if
+from ..functions.loops.choices import replaced_if
 from ..functions.stopping import stop_gradient
 from ..functions.structures import spec_of_tensor
 from ..tape.apply import apply, standing_for

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError
 from ..functions.common import fail
-from ..functions.comparison import where
-from ..functions.control_flow import while_loop
+from ..functions.elements.comparison import where
+from ..functions.loops.control_flow import while_loop
 from ..values.tensor import Tensor
 from .adjoints import DENSE, adjoint_by
 from .equations import Equation, solution_of

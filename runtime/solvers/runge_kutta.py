@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..functions.comparison import where
+from ..functions.elements.comparison import where
 from ..functions.stopping import stop_gradient
 from ..values.tensor import Tensor
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
 from ..functions.common import fail, one_dim
-from ..functions.joining import cat, stack
-from ..functions.movement import movedim
-from ..functions.parts import flip
+from ..functions.shapes.joining import cat, stack
+from ..functions.shapes.movement import movedim
+from ..functions.shapes.parts import flip
 from ..tape.apply import of_kind, standing_for
 from ..values.tensor import Tensor
 from ..values.value_kinds import Auxiliary, kind_of_result, plain, settled

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..functions.movement import movedim
+from ..functions.shapes.movement import movedim
 from ..numpy_api.values import as_python_number
 from ..scipy_api.scipy_functions import SOLVERS
 from ..tensors.conversion import joined

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError
-from ..functions import linalg
 from ..functions.common import fail
-from ..functions.joining import cat
-from ..functions.movement import transpose
+from ..functions.matrices import linalg
+from ..functions.shapes.joining import cat
+from ..functions.shapes.movement import transpose
 from ..functions.stopping import stop_gradient
 from ..numpy_api.values import as_python_number
 from ..scipy_api.scipy_functions import SOLVERS

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..functions.choices import cond
-from ..functions.comparison import where
+from ..functions.elements.comparison import where
+from ..functions.loops.choices import cond
 from ..functions.stopping import stop_gradient
 from ..values.tensor import Tensor
 from .radau import Radau

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...tracer.errors import DTypeError, OutputError
 from ..functions.common import common_dtype, fail, filled
-from ..functions.joining import cat
-from ..functions.movement import reshape_to, transpose
+from ..functions.shapes.joining import cat
+from ..functions.shapes.movement import reshape_to, transpose
 from ..functions.structures import Structured, as_dtype, structured
 from ..tape.apply import of_kind
 from ..values.tensor import Tensor, TorchTensor

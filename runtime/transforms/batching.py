@@ -14,8 +14,8 @@ import numpy as np
 from ...tracer.errors import ArgumentError, OutputError, ShapeError
 from ...tracer.trace import is_tracing
 from ..functions.common import tensor
-from ..functions.control_flow import scan
-from ..functions.movement import movedim
+from ..functions.loops.control_flow import scan
+from ..functions.shapes.movement import movedim
 from ..values.flatten import flatten, unflatten
 from ..values.foreign import library_of
 from ..values.tensor import Tensor

@@ -9,7 +9,8 @@ import pytest
 
 import pullback as pb
 from pullback.runtime.autograd import autograd
-from pullback.runtime.functions import METHODS, PUBLIC, fourier
+from pullback.runtime.functions import METHODS, PUBLIC
+from pullback.runtime.functions.signals import fourier
 from pullback.runtime.tape.apply import wrap
 from pullback.runtime.values.tensor import Tensor
 from pullback.tracer.errors import (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.runtime.functions.indexing import getitem, updated
+from pullback.runtime.functions.selections.indexing import getitem, updated
 from pullback.runtime.tape.apply import wrap
 from pullback.tracer.errors import ArgumentError, DimensionError, DTypeError, ShapeError, TraceError
 from pullback.tracer.graph import Graph, Node, make_input

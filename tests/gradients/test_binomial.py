@@ -9,7 +9,7 @@ import pytest
 
 import pullback as pb
 from pullback.errors import ArgumentError
-from pullback.runtime.functions.binomial import block_sizes
+from pullback.runtime.functions.loops.binomial import block_sizes
 
 
 def repeats_needed(length: int, kept: int) -> int:

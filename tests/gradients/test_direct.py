@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.runtime.functions.indexing import view_at
+from pullback.runtime.functions.selections.indexing import view_at
 from pullback.runtime.numpy_api.protocols import DIRECT, DIRECT_FUNCTIONS, FUNCTIONS
 from pullback.runtime.tape.apply import apply
 from pullback.runtime.transforms.transforms import grad_of_sum

@@ -1,7 +1,11 @@
 """Functions of networks under the names of torch.nn.functional: `import pullback.nn.functional as F`."""
 
 from pullback.runtime.functions import declared_functional as _declared
-from pullback.runtime.functions.activation import (
+from pullback.runtime.functions.declared_functional import *  # noqa: F403  sigmoid, tanh
+from pullback.runtime.functions.matrices.contraction import linear
+from pullback.runtime.functions.matrices.distances import pairwise_distance, pdist
+from pullback.runtime.functions.matrices.einsum import bilinear
+from pullback.runtime.functions.networks.activation import (
     gelu,
     glu,
     hardshrink,
@@ -15,27 +19,26 @@ from pullback.runtime.functions.activation import (
     softsign,
     tanhshrink,
 )  # fmt: skip
-from pullback.runtime.functions.attention import multi_head_attention_forward, scaled_dot_product_attention
-from pullback.runtime.functions.classification import (
+from pullback.runtime.functions.networks.attention import (
+    multi_head_attention_forward,
+    scaled_dot_product_attention,
+)
+from pullback.runtime.functions.networks.classification import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     cross_entropy,
     linear_cross_entropy,
     nll_loss,
 )  # fmt: skip
-from pullback.runtime.functions.contraction import linear
-from pullback.runtime.functions.ctc import ctc_loss
-from pullback.runtime.functions.declared_functional import *  # noqa: F403  sigmoid, tanh
-from pullback.runtime.functions.distances import pairwise_distance, pdist
-from pullback.runtime.functions.einsum import bilinear
-from pullback.runtime.functions.embedding import embedding, embedding_bag
-from pullback.runtime.functions.fractional_pooling import (
+from pullback.runtime.functions.networks.ctc import ctc_loss
+from pullback.runtime.functions.networks.embedding import embedding, embedding_bag
+from pullback.runtime.functions.networks.fractional_pooling import (
     fractional_max_pool2d,
     fractional_max_pool2d_with_indices,
     fractional_max_pool3d,
     fractional_max_pool3d_with_indices,
 )  # fmt: skip
-from pullback.runtime.functions.losses import (
+from pullback.runtime.functions.networks.losses import (
     gaussian_nll_loss,
     hinge_embedding_loss,
     huber_loss,
@@ -46,7 +49,7 @@ from pullback.runtime.functions.losses import (
     smooth_l1_loss,
     soft_margin_loss,
 )  # fmt: skip
-from pullback.runtime.functions.margins import (
+from pullback.runtime.functions.networks.margins import (
     cosine_embedding_loss,
     margin_ranking_loss,
     multi_margin_loss,
@@ -55,7 +58,7 @@ from pullback.runtime.functions.margins import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )  # fmt: skip
-from pullback.runtime.functions.noise import (
+from pullback.runtime.functions.networks.noise import (
     alpha_dropout,
     dropout,
     dropout1d,
@@ -65,7 +68,7 @@ from pullback.runtime.functions.noise import (
     gumbel_softmax,
     rrelu,
 )  # fmt: skip
-from pullback.runtime.functions.normalisations import (
+from pullback.runtime.functions.networks.normalisations import (
     batch_norm,
     group_norm,
     instance_norm,
@@ -73,8 +76,7 @@ from pullback.runtime.functions.normalisations import (
     local_response_norm,
     rms_norm,
 )  # fmt: skip
-from pullback.runtime.functions.padding import pad
-from pullback.runtime.functions.pooling import (
+from pullback.runtime.functions.networks.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
@@ -97,7 +99,7 @@ from pullback.runtime.functions.pooling import (
     max_unpool2d,
     max_unpool3d,
 )  # fmt: skip
-from pullback.runtime.functions.resampling import (
+from pullback.runtime.functions.networks.resampling import (
     affine_grid,
     channel_shuffle,
     fold,
@@ -110,12 +112,10 @@ from pullback.runtime.functions.resampling import (
     upsample_bilinear,
     upsample_nearest,
 )  # fmt: skip
-from pullback.runtime.functions.resampling import (
+from pullback.runtime.functions.networks.resampling import (
     unfold_windows as unfold,
 )
-from pullback.runtime.functions.selection import one_hot
-from pullback.runtime.functions.statistics import cosine_similarity, normalize
-from pullback.runtime.functions.windows import (
+from pullback.runtime.functions.networks.windows import (
     conv1d,
     conv2d,
     conv3d,
@@ -123,6 +123,9 @@ from pullback.runtime.functions.windows import (
     conv_transpose2d,
     conv_transpose3d,
 )  # fmt: skip
+from pullback.runtime.functions.reductions.statistics import cosine_similarity, normalize
+from pullback.runtime.functions.selections.selection import one_hot
+from pullback.runtime.functions.shapes.padding import pad
 from pullback.runtime.methods.in_place_activations import (
     celu,
     celu_,

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from ....tracer.errors import ArgumentError, ShapeError
-from ...functions import PUBLIC, linalg, parts
+from ...functions import PUBLIC
 from ...functions.common import fail
+from ...functions.matrices import linalg
+from ...functions.shapes import parts
 from ...numpy_api.values import averaged, of_arrays
 from ...tensors.conversion import tensor_of
 from ..refusing import Refusing, any_tensor

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from ....tracer.errors import ShapeError, UnsupportedError
-from ...functions import PUBLIC, linalg, parts
+from ...functions import PUBLIC
 from ...functions.common import fail
+from ...functions.matrices import linalg
+from ...functions.shapes import parts
 from ...numpy_api.values import averaged, floats
 from ...tensors.conversion import holds_tensor, tensor_of
 from ...values.value_kinds import plain

@@ -12,7 +12,7 @@ import numpy as np
 from ....tracer.errors import ArgumentError, ShapeError
 from ...functions import PUBLIC
 from ...functions.common import array_dtype, as_dtype, fail
-from ...functions.sorting import insertion_places
+from ...functions.reductions.sorting import insertion_places
 from ...numpy_api.values import averaged
 from ...tensors.conversion import tensor_of
 from ...values.tensor import Tensor

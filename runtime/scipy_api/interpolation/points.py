@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ....tracer.errors import ArgumentError, ShapeError
-from ...functions import PUBLIC, declared, movement
+from ...functions import PUBLIC, declared
 from ...functions.common import array_dtype, as_dtype, fail, filled
-from ...functions.sorting import insertion_places
+from ...functions.reductions.sorting import insertion_places
+from ...functions.shapes import movement
 from ...numpy_api.values import of_arrays
 from ...solvers.requirements import Failure, require
 from ...tensors.conversion import tensor_of

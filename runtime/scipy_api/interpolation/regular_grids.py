@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ....tracer.errors import ShapeError, UnsupportedError
-from ...functions import PUBLIC, joining, movement
+from ...functions import PUBLIC
 from ...functions.common import array_dtype, as_dtype, fail
+from ...functions.shapes import joining, movement
 from ...numpy_api.values import averaged, of_arrays
 from ...tensors.conversion import tensor_of
 from ...values.tensor import Tensor

@@ -1,0 +1,1 @@
+"""Functions of each element: arithmetic, comparison, special functions, complex and other numbers."""

@@ -1,0 +1,1 @@
+"""Loops and choices as functions, and what they keep for their reversal."""

@@ -1,0 +1,1 @@
+"""torch.nn.functional's functions: layers, activations, normalisations, windows, losses."""

@@ -1,0 +1,1 @@
+"""Functions that combine, count, order or accumulate elements."""
