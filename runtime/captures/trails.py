@@ -63,8 +63,10 @@ class Trail:
         self._cells = [cell for one in self._functions for cell in one.__closure__ or ()]
         self._without_attributes = [one for one in self._functions if not one.__dict__]
         self._known = [(one, names, self._present(one, names)) for one, names in self._mappings.values()]
-        self._holders = [mapping for mapping, _, _ in self._known]
-        self._lasts = self._all_lasts()
+        self._absent = [
+            (one.keys(), names - found) for one, names, found in self._known if names is not None
+        ]
+        self._whole = [one for one, names, _ in self._known if names is None]
         self._keys = self._all_keys()
         read = [(mapping, name) for mapping, _, found in self._known for name in found]
         self._entries = list(zip(*read)) or [(), ()]
@@ -82,23 +84,14 @@ class Trail:
         )
 
     def _all_keys(self) -> list[list[str]]:
-        """The names in each mapping, in order; to read all is cheaper than to look for those that count."""
-        return list(map(list, self._holders))
-
-    def _all_lasts(self) -> list[tuple[int, str | None]]:
-        """How many names each mapping has, and the last: a new one comes behind it."""
-        return [(len(one), next(reversed(one), None)) for one in self._holders]  # type: ignore[arg-type]
+        """The names in each mapping of which all count, in order."""
+        return list(map(list, self._whole))
 
     def _has_same_names(self) -> bool:
-        if self._all_lasts() == self._lasts:
+        """Whether names that were missing still are; one that is missing now, `_objects` comes upon."""
+        if all(keys.isdisjoint(absent) for keys, absent in self._absent) and self._all_keys() == self._keys:
             return True
-        keys = self._all_keys()
-        if keys == self._keys:
-            return True
-        return all(
-            now == former or self._present(mapping, names) == found
-            for now, former, (mapping, names, found) in zip(keys, self._keys, self._known)
-        )
+        return all(self._present(mapping, names) == found for mapping, names, found in self._known)
 
     def _objects(self) -> Iterator[Sequence[Any]]:
         """What has been read, as it is now; what is missing is left out."""

@@ -216,18 +216,14 @@ class Inputs:
         if self._edges is None:
             self._edges = [(one._grad_fn or one, one._output_nr) for one in self.leaves]
         if self._repeated is not None and (values := self._repeated.run(cotangents)) is not None:
-            return [value if value is None else make(np.asarray(value)) for value in values]
+            return _with_own_memory(values, cotangents)
         roots = [(one._grad_fn or one, one._output_nr) for one in outputs]
         if self._wanted is not UNKNOWN and self._repeated is None:  # the second time: there may be many
             self._repeated = repeated(roots, self.leaves, self._behind, self._wanted)
         one_pass = Pass(False, retain_graph, self._edges)
         one_pass.run(roots, cotangents, self._behind, self._wanted)
         self._wanted = one_pass.wanted
-        found: list[Tensor | None] = []
-        for place in one_pass.targets:
-            value = one_pass.found.get(place)
-            found.append(value if value is None else make(np.asarray(value)))
-        return found
+        return _with_own_memory(map(one_pass.found.get, one_pass.targets), cotangents)
 
     def pulled(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], keep: bool
@@ -323,6 +319,30 @@ class Inputs:
             return of_kind(leaf, kind)
         shown = make(leaf._value, kind) if leaf.requires_grad or type(leaf) is not kind else leaf
         return plain(shown)
+
+
+def _with_own_memory(values: Iterable[Any], cotangents: Iterable[np.ndarray]) -> Sequence[Tensor | None]:
+    """Gradients for a caller to write into: they share memory neither with each other nor with cotangents."""
+    seen = set(map(_owner, cotangents))
+    found: list[Tensor | None] = []
+    for value in values:
+        if value is None:
+            found.append(None)
+            continue
+        array = np.asarray(value)
+        owner = _owner(array)
+        if owner in seen:
+            array = array.copy()
+        seen.add(owner)
+        found.append(make(array))
+    return found
+
+
+def _owner(array: Any) -> int:
+    """Which object's memory an array shows."""
+    while type(array) is np.ndarray and array.base is not None:
+        array = array.base
+    return id(array)
 
 
 def has_history(given: Iterable[Tensor]) -> bool:

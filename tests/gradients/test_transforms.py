@@ -471,3 +471,21 @@ def test_a_pull_back_may_be_called_in_another_ones_and_again() -> None:
 def test_a_cotangent_of_a_number_may_be_any_number(given: Any) -> None:
     _, pull = vjp(lambda x: np.sum(x * x), X)
     np.testing.assert_allclose(pull(given)[0], 2.0 * X)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gradients_are_memory_of_their_own(compiled: bool) -> None:
+    """Neither the cotangent's nor each other's, also where a pull-back is called again and again."""
+
+    def total(x: Any, y: Any) -> Any:
+        return np.add(x, y).reshape(3)
+
+    x, y, cotangent = np.arange(3.0), np.ones(3), np.full(3, 2.0)
+    _, pull = pb.vjp(pb.compile(total) if compiled else total, x, y)
+    for _ in range(4):
+        of_x, of_y = pull(cotangent)
+        of_x += 5.0
+        np.testing.assert_array_equal((of_y, cotangent), 2.0)
+    for slope in pb.grad(lambda x, y: total(x, y).sum(), argnums=(0, 1))(x, y):
+        slope += 1.0
+        np.testing.assert_array_equal(slope, 2.0)

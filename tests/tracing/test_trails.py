@@ -108,6 +108,10 @@ CHANGES: dict[str, Callable[[Any, Any], Any]] = {
     "another name in the place of one": lambda module, model: (
         vars(module).pop("unread"), vars(module).update(abs=other)
     ),
+    "another name before the last": lambda module, model: (
+        vars(module).pop("unread"), last := vars(module).popitem(),
+        vars(module).update(abs=other, **dict([last])),
+    ),
     "an attribute of a function": lambda module, model: setattr(module.scaled, "__wrapped__", other),
 }
 
