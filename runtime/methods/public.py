@@ -112,11 +112,11 @@ def _is_of_tensors(function: FunctionType) -> bool:
     """Whether it is one of the functions of tensors; of those that make tensors, whether it takes any."""
     place = function.__module__ or ""
     if place.startswith(FUNCTIONS):
-        return place.removeprefix(FUNCTIONS) not in OF_FUNCTIONS
+        return not place.startswith(OF_FUNCTIONS)
     return place.startswith(MAKERS_OF_TENSORS) and takes_tensors(function)
 
 
-OF_FUNCTIONS = frozenset(("binomial", "checkpointing", "choices", "control_flow"))
-"""Modules of functions that call functions: the kinds of what these take and give are dealt with there."""
+OF_FUNCTIONS = f"{FUNCTIONS}loops."
+"""Those of functions that call functions: the kinds of what these take and give are dealt with there."""
 MAKERS = (fftfreq, rfftfreq, tril_indices, triu_indices)
 """What makes tensors of sizes alone."""
