@@ -396,27 +396,6 @@ def test_small_systems_with_several_sides_ask_for_nothing_that_other_threads_are
     assert set(factorings) == {"getrf", "trsm"}
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.complex128, np.float32])
-def test_an_inverse_and_its_gradients_take_one_elimination(dtype: Any, factorings: list[str]) -> None:
-    torch = pytest.importorskip("torch")
-    turned = np.asarray(1.0 + 0.5j if dtype is np.complex128 else 1.0, dtype)
-    a = (matrices(4, 4) * turned + 3 * np.eye(4)).astype(dtype)
-    expected = torch.tensor(a, requires_grad=True)
-    (torch.linalg.inv(expected).abs() ** 2).sum().backward()
-    for function in (pb.linalg.inv, np.linalg.inv):
-        factorings.clear()
-        x = pb.tensor(a, requires_grad=True)
-        inverse = function(x)
-        assert inverse.dtype == x.dtype and inverse.grad_fn.name() == "LinalgInvExBackward0"
-        (found,) = pb.autograd.grad((abs(inverse) ** 2).sum(), [x])
-        assert factorings.count("getrf") == 1
-        np.testing.assert_allclose(
-            found.numpy(), expected.grad.numpy(), rtol=1e-3 if dtype is np.float32 else 1e-9
-        )
-    with pytest.raises(LinearAlgebraError):
-        pb.linalg.inv(pb.tensor(np.ones((2, 2)), requires_grad=True))
-
-
 def test_second_derivatives_of_what_is_factored_once_are_pytorchs() -> None:
     torch = pytest.importorskip("torch")
     a, b = matrices(3, 3) + 2 * np.eye(3), matrices(3)

@@ -157,30 +157,10 @@ def inverse(input: Tensor) -> Tensor:
                 [0.0000, 0.2500]])
     """
     a = square(input, "inv")
-    return apply(la.solve, a, apply(la.unit_like, a._detached()), grad_name=INVERTED)
+    return apply(la.solve, a, apply(la.unit_like, a._detached()), grad_name="LinalgInvExBackward0")
 
 
-_inverse_unrecorded = unrecorded(lambda a: (np.linalg.inv(a),), itself)
-
-
-def inverse_directly(input: Any = None, *more: Any) -> Any:
-    """That of one matrix, which is factored once, for its gradient as well."""
-    found = _inverse_unrecorded(input, *more)
-    if found is not NotImplemented or more or not isinstance(input, Tensor) or innermost() is not None:
-        return found
-    a = unwrap(input)
-    is_square = a.ndim == 2 and a.shape[0] == a.shape[1]
-    if not is_square or not a.size or a.dtype.kind not in CONTINUOUS:
-        return NotImplemented
-    unit = np.eye(len(a), dtype=a.dtype)
-    try:
-        factors = eliminated.evaluate(a)
-        return apply(la.solve_factored, input, factors, unit, transposed=False, grad_name=INVERTED)
-    except LinearAlgebraError:  # which the general way explains
-        return NotImplemented
-
-
-INVERTED = "LinalgInvExBackward0"
+inverse_directly = unrecorded(lambda a: (np.linalg.inv(a),), itself)
 with_short_way(inverse, inverse_directly)
 
 
