@@ -340,3 +340,12 @@ def test_a_call_that_the_message_tells_is_not_told_again(call: Callable[[], Any]
     with pytest.raises((ShapeError, ArgumentError)) as raised:
         call()
     assert not [note for note in getattr(raised.value, "__notes__", ()) if "  in " in note]
+
+
+def test_what_code_finds_of_a_matrix_names_the_line() -> None:
+    matrix = np.array([[2.0, 0.5, 0.1], [0.3, 1.0, 0.2], [0.0, 0.7, 3.0]])
+    compiled = pb.compile(lambda a: np.linalg.eigvals(a))
+    compiled(matrix)
+    with pytest.raises(np.linalg.LinAlgError) as raised:
+        compiled(matrix * np.nan)
+    assert "test_functions_errors.py" in "".join(raised.value.__notes__)

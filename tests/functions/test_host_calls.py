@@ -31,6 +31,14 @@ X = RNG.uniform(-0.8, 0.8, (4, 3))
 POSITIVE = RNG.uniform(1.2, 3.0, (4, 3))
 PROGRAMS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
     "igamma": (lambda x: pb.igamma(pb.full_like(x, 1.5), x), POSITIVE),
+    **{
+        name: (lambda x, name=name: OPERATORS[name](x * 0.0 + 1.5, x), POSITIVE)
+        for name in ("log_gammainc", "log_gammaincc")
+    },
+    **{
+        name: (lambda x, name=name: OPERATORS[name](x * 0.0 + 1.5, x * 0.0 + 0.7, x / 4.0), POSITIVE)
+        for name in ("log_betainc", "log_betaincc")
+    },
     "igammac": (lambda x: pb.igammac(pb.full_like(x, 1.5), x), POSITIVE),
     "zeta": (lambda x: pb.special.zeta(pb.full_like(x, 2.5), x), POSITIVE),
     "gcd": (lambda x: x * pb.gcd((x * 40).int(), pb.tensor(12, dtype=pb.int32)), X),
@@ -154,7 +162,7 @@ WITHOUT_A_RULE = {
     "symmetric_solution",
 }  # fmt: skip
 """Their tests: test_scipy_linalg.py, test_numpy_front.py, test_linalg.py, test_decompositions.py."""
-MOMENTS = {name for name in OPERATORS if "_moment" in name}
+OF_RULES = {name for name in OPERATORS if "_moment" in name or "_slope" in name}
 """They are derivatives of functions of SciPy's."""
 
 
@@ -163,8 +171,8 @@ def called_from_code() -> list[Any]:
 
 
 def test_every_operator_without_a_form_is_here() -> None:
-    others = {one.name for one in called_from_code()} - {*PROGRAMS} - MOMENTS - WITHOUT_A_RULE
-    others -= {f"{name}_{method}" for name in SHAPES for method in ("cdf", "sf")}  # test_distributions.py
+    others = {one.name for one in called_from_code()} - {*PROGRAMS} - OF_RULES - WITHOUT_A_RULE
+    others -= {f"{name}_{one}" for name in SHAPES for one in ("cdf", "sf", "logpdf")}  # test_distributions.py
     assert all({*OPERATORS[name].scipy} & {*SPECIAL} for name in others)
 
 
