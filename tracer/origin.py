@@ -17,6 +17,8 @@ from opcode import opname
 from types import CodeType, FrameType
 from typing import Any, NoReturn
 
+import numpy as np
+
 from .errors import PullbackError
 from .records import record
 
@@ -27,6 +29,8 @@ _ROOT = os.path.dirname(_HERE)
 _INSTALLED = os.path.exists(os.path.join(_ROOT, "__init__.py"))
 _FACE = _ROOT if _INSTALLED else os.path.join(_ROOT, "pullback")
 _OWN_TREES = tuple(os.path.join(_ROOT, folder, "") for folder in ("tracer", "codegen", "runtime"))
+_OPERATORS = os.path.join(os.path.dirname(np.__file__), "lib", "mixins.py")
+"""What calls our ufuncs for `a + b` of arrays that grow."""
 _STANDARD_LIBRARY = os.path.join(sysconfig.get_path("stdlib"), "")
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
@@ -182,7 +186,7 @@ class _OwnFiles(dict[str, bool]):
     """By file name whether it is pullback's; asked of many frames for each traced operation."""
 
     def __missing__(self, filename: str) -> bool:
-        own = os.path.dirname(filename) == _FACE or filename.startswith((*_OWN_TREES, "<frozen"))
+        own = os.path.dirname(filename) == _FACE or filename.startswith((*_OWN_TREES, _OPERATORS, "<frozen"))
         if len(self) < 4096:
             self[filename] = own
         return own

@@ -14,7 +14,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ...tracer.ops.creation import iota
+from ...tracer.spec import INT64
 from ...tracer.trace import ConstantNeeded
+from ..tape.apply import apply
 from ..values.tensor import Tensor
 
 
@@ -121,7 +124,7 @@ class GrownArray(NDArrayOperatorsMixin):
     @property
     def _is_row(self) -> Any:
         """Of all that there is room for whether it is a row."""
-        places = np.arange(int(self.rows.shape[0]))
+        places = apply(iota, size=int(self.rows.shape[0]), dtype=INT64)
         return np.less(places.reshape(-1, *(1,) * (self.rows.ndim - 1)), self.count)
 
     @property
