@@ -18,7 +18,7 @@ from ...tracer.records import record
 from ...tracer.trace import ConstantNeeded, innermost
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
-from .grown_arrays import GrownArray
+from .grown_arrays import GrownArray, Held
 
 FEWEST_ROWS, MOST_ROWS = 64, 1 << 20
 """For which there is room when a list is first met, and as many as a list may get."""
@@ -77,26 +77,6 @@ class MoreRows(BaseException):
         super().__init__(count)
         self.counter = counter
         self.count = count
-
-
-class Held:
-    """Arrays that are elements of growing lists as well.
-
-    Rows are copies: what is written into an element would have to be written there, too.
-    """
-
-    def __init__(self) -> None:
-        self._held: list[tuple[Any, Tensor, int]] = []
-
-    def note(self, counter: Any, value: Any) -> None:
-        if issubclass(type(value), Tensor) and type(value) is NumpyTensor:
-            self._held.append((counter, value, value._cell[0]))
-
-    def require_unwritten(self) -> None:
-        """Raises ConstantNeeded where one has been written into."""
-        for counter, value, version in self._held:
-            if value._cell[0] != version:
-                raise ConstantNeeded({counter})
 
 
 class GrowingList:
@@ -162,14 +142,12 @@ class GrowingList:
     def array(self) -> GrownArray:
         """What `np.array` makes of it."""
         self._held.require_unwritten()
-        return GrownArray(self.rows, self.count, self._least, self._counter)
+        return GrownArray(self.rows, self.count, self._least, self._counter, self._held)
 
     def __getitem__(self, index: Any) -> Any:
         if type(index) is not int and not issubclass(type(index), Tensor):
             self._refuse()
-        found = self.array.element(index)
-        self._held.note(self._counter, found)
-        return found
+        return self.array.element(index)
 
     def __bool__(self) -> bool:
         return self._least > 0 or bool(self.count > 0)
@@ -194,4 +172,4 @@ class GrowingList:
     __hash__ = None  # type: ignore[assignment]
 
 
-__all__ = ["MOST_ROWS", "GrowingList", "Held", "MoreRows", "Rows", "row_of"]
+__all__ = ["MOST_ROWS", "GrowingList", "MoreRows", "Rows", "row_of"]

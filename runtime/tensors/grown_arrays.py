@@ -19,6 +19,27 @@ from ...tracer.spec import INT64
 from ...tracer.trace import ConstantNeeded
 from ..tape.apply import apply
 from ..values.tensor import Tensor
+from ..values.value_kinds import NumpyTensor
+
+
+class Held:
+    """Arrays that are elements of growing lists as well, or that arrays of such lists have given.
+
+    Rows are copies: what is written into one of these would have to be written there, too.
+    """
+
+    def __init__(self) -> None:
+        self._held: list[tuple[Any, Tensor, int]] = []
+
+    def note(self, counter: Any, value: Any) -> None:
+        if issubclass(type(value), Tensor) and type(value) is NumpyTensor:
+            self._held.append((counter, value, value._cell[0]))
+
+    def require_unwritten(self) -> None:
+        """Raises ConstantNeeded where one has been written into."""
+        for counter, value, version in self._held:
+            if value._cell[0] != version:
+                raise ConstantNeeded({counter})
 
 
 class GrownArray(NDArrayOperatorsMixin):
@@ -29,17 +50,21 @@ class GrownArray(NDArrayOperatorsMixin):
         count: how many there are.
         least: how many there are at least.
         counter: which list it is made of.
+        held: notes what shares memory with it in the plain call.
         is_finite: whether what lies behind is no worse than a row.
     """
 
-    __slots__ = ("_counter", "_finite", "_known", "_least", "count", "rows")
+    __slots__ = ("_counter", "_finite", "_held", "_known", "_least", "count", "rows")
     __array_priority__ = 6000  # before that of Tensors
 
-    def __init__(self, rows: Any, count: Any, least: int, counter: Any, is_finite: bool = False) -> None:
+    def __init__(
+        self, rows: Any, count: Any, least: int, counter: Any, held: Held, is_finite: bool = False
+    ) -> None:
         self.rows = rows
         self.count = count
         self._least = least
         self._counter = counter
+        self._held = held
         self._finite: Any = rows if is_finite else None
         self._known: Any = None
 
@@ -51,8 +76,19 @@ class GrownArray(NDArrayOperatorsMixin):
     def known(self) -> Any:
         """The array as it is in the call that is traced: its length is a guard."""
         if self._known is None:
-            self._known = self.rows[: int(self.count)]
+            self._known = self._given(self.rows[: int(self.count)])
         return self._known
+
+    def _given(self, part: Any) -> Any:
+        """A part that code may write into, which is found out."""
+        part = np.copy(part) if part.ndim else part
+        self._held.note(self._counter, part)
+        return part
+
+    def _of_rows(self, rows: Any, least: int, count: Any = None) -> GrownArray:
+        """An array of other rows, behind which lies nothing worse."""
+        count = self.count if count is None else count
+        return GrownArray(rows, count, least, self._counter, self._held, is_finite=True)
 
     # --- parts --------------------------------------------------------------------------------------------
 
@@ -60,13 +96,13 @@ class GrownArray(NDArrayOperatorsMixin):
         """A row by its place, which may be a value; IndexError if there is none."""
         if type(index) is int:
             self._require(-index if index < 0 else index + 1)
-            return self.rows[self.count + index if index < 0 else index]
+            return self._given(self.rows[self.count + index if index < 0 else index])
         if not issubclass(type(index), Tensor) or index._value.shape or index._value.dtype.kind not in "iu":
             return self.known[index]
         place = index if index >= 0 else self.count + index
         if not (place >= 0 and place < self.count):
             raise IndexError("list index out of range")
-        return self.rows[place]
+        return self._given(self.rows[place])
 
     def has(self, count: int) -> bool:
         """Whether there are so many rows: a question, if some calls may have fewer."""
@@ -89,7 +125,7 @@ class GrownArray(NDArrayOperatorsMixin):
         rows = self.finite[start : int(self.rows.shape[0]) - lost] if start or lost else self.finite
         count = self.count - (start + lost) if start or lost else self.count
         rows = rows[(slice(None), *others)] if others else rows
-        return GrownArray(rows, count, max(self._least - start - lost, 0), self._counter, is_finite=True)
+        return self._of_rows(rows, max(self._least - start - lost, 0), count)
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise ConstantNeeded({self._counter})
@@ -143,7 +179,9 @@ class GrownArray(NDArrayOperatorsMixin):
         if method == "__call__" and not options and ufunc.signature is None and self._go_together(inputs):
             given = [one.finite if type(one) is GrownArray else one for one in inputs]
             least = max(one._least for one in grown)
-            return GrownArray(ufunc(*given), self.count, least, self._counter, is_finite=True)
+            found = ufunc(*given)
+            every = tuple(self._of_rows(one, least) for one in (found if ufunc.nout > 1 else (found,)))
+            return every if ufunc.nout > 1 else every[0]
         if ufunc is np.matmul and not options and all(_is_vector(one) for one in inputs):
             return np.sum(np.multiply(*inputs))
         if method == "reduce" and ufunc in OF_REDUCING and inputs == (self,):
@@ -215,12 +253,15 @@ OF_REDUCING = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum
 
 def combined(name: str, array: GrownArray, axis: Any = None, **options: Any) -> Any:
     """What a function of that name makes of the elements, or of those along a dimension."""
-    dtype, function = array.rows.dtype, getattr(np, name)
-    if options or dtype.kind != "f" or not (axis is None or type(axis) is int) or not array.has(1):
+    dtype, function, dimensions = array.rows.dtype, getattr(np, name), array.rows.ndim
+    if type(axis) is int and -dimensions <= axis < 0:
+        axis += dimensions
+    is_one = axis is None or (type(axis) is int and 0 <= axis < dimensions)
+    if options or dtype.kind != "f" or not is_one or not array.has(1):
         return function(array.known, axis=axis, **options)
-    if axis is not None and axis % array.rows.ndim:
-        rows = function(array.finite, axis=axis % array.rows.ndim)
-        return GrownArray(rows, array.count, 1, array._counter, is_finite=True)
+    if axis:
+        rows = function(array.finite, axis=axis)
+        return array._of_rows(rows, 1)
     if name == "mean":
         size = 1 if axis == 0 else int(np.prod(array.rows.shape[1:]))
         return np.sum(array.filled(0.0), axis=axis) / (array.count * size)
@@ -230,7 +271,7 @@ def combined(name: str, array: GrownArray, axis: Any = None, **options: Any) -> 
 
 def _differences(a: Any, n: int = 1, axis: int = -1) -> Any:
     """`np.diff`."""
-    if type(a) is not GrownArray or n != 1 or axis % a.rows.ndim:
+    if type(a) is not GrownArray or n != 1 or axis not in (0, -a.rows.ndim):
         return NotImplemented
     return a[1:] - a[:-1]
 
@@ -243,7 +284,7 @@ def _chosen(condition: Any, *values: Any) -> Any:
         return NotImplemented
     given = [one.finite if type(one) is GrownArray else one for one in inputs]
     least = max(one._least for one in inputs if type(one) is GrownArray)
-    return GrownArray(np.where(*given), first.count, least, first._counter, is_finite=True)
+    return first._of_rows(np.where(*given), least)
 
 
 def _area(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
@@ -270,4 +311,4 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
 """By NumPy's names what need not know the length, or gives NotImplemented."""
 
 
-__all__ = ["GrownArray", "combined", "length_of", "plain"]
+__all__ = ["GrownArray", "Held", "combined", "length_of", "plain"]

@@ -32,7 +32,8 @@ from ...tracer.trace import Guard, Standpoint, Trace
 from ..bytecode.liveness import is_in_loop, loop_begun_by, loop_over, loops_around
 from ..bytecode.write_instructions import instructions_of, writes_of
 from ..tape.apply import apply, of_kind
-from ..tensors.growing import GrowingList, Held, Rows, row_of
+from ..tensors.growing import GrowingList, Rows, row_of
+from ..tensors.grown_arrays import Held
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, TorchTensor
 from .counted_loops import Elements, elements_of

@@ -104,9 +104,25 @@ def of_numbers(a):
     return np.sum(np.array(times) * a) + times[-1]
 
 
+def dimensions_from_the_last(a):
+    x, rows = np.array([1.0, 2.0]) * a, []
+    while np.max(x) > 1.0:
+        x = x * 0.5
+        rows.append(x)
+    table = np.array(rows)
+    return np.sum(table.mean(axis=-2)) + np.sum(table.max(-1) ** 2) + np.sum(np.mean(table, -1))
+
+
+def with_two_results(a):
+    values = np.array(halves(a))
+    parts, wholes = np.modf(values * 1.7)
+    return np.sum(parts) + np.mean(wholes * values)
+
+
 VALUES = (3.0, 30.0, 1.6, 7.0)
 FUNCTIONS = (
     sums, means, of_arrays, read_in_turns, at_counted_places, two_by_turns, pieces, of_numbers, area,
+    dimensions_from_the_last, with_two_results,
 )  # fmt: skip
 
 
@@ -270,6 +286,45 @@ def written_where_they_are_read(a):
     return np.sum(np.array(rows))
 
 
+def rows_of_halves(a):
+    x, rows = np.array([1.0, 2.0]) * a, []
+    while np.max(x) > 1.0:
+        x = x * 0.5
+        rows.append(x)
+    return x, rows
+
+
+def written_in_a_loop_over_them(a):
+    last, rows = rows_of_halves(a)
+    for row in rows:
+        row += 1.0
+    return np.sum(np.array(rows)) + np.sum(last)
+
+
+def written_in_a_loop_over_an_array_of_them(a):
+    _, rows = rows_of_halves(a)
+    table = np.array(rows)
+    for row in table:
+        row += 1.0
+    return np.sum(table) + np.sum(np.array(rows) ** 2)
+
+
+def of_parts_that_are_written(a):
+    values = halves(a)
+    table = np.array(values)
+    part = table[::2]
+    part += 1.0
+    return np.sum(table) + np.sum(np.array(values) ** 2)
+
+
+def of_row_that_is_written(a):
+    _, rows = rows_of_halves(a)
+    table = np.array(rows)
+    row = table[-1]
+    row += 1.0
+    return np.sum(table) + np.sum(np.array(rows) ** 2)
+
+
 def compared(a):
     values = halves(a)
     return a if values == [] else a * 2.0 + [*values, 1.0][-1]
@@ -286,6 +341,8 @@ FOREIGN = (
     with_an_alias, with_elements_written_later, with_elements_written_before, with_a_stack,
     with_elements_replaced, with_others_among_them, asked_for_their_length, in_another_list,
     in_comprehensions, of_arrays_that_are_written, written_where_they_are_read, compared,
+    written_in_a_loop_over_them, written_in_a_loop_over_an_array_of_them, of_parts_that_are_written,
+    of_row_that_is_written,
 )  # fmt: skip
 
 
