@@ -37,6 +37,7 @@ from .protocols import (
     OF_TRUTH,
     called,
     is_operand,
+    with_numbers_of_numpy,
     without_lists,
     written,
 )
@@ -250,7 +251,9 @@ def numpy_operator(ufunc: np.ufunc, torch: Method | None, reflected: bool = Fals
         operands = (other, self) if reflected else (self, other)
         if ufunc is np.power and not reflected and _is_square_of_truths(self, other):
             return settled(called(np.square, (self,)), [self])
-        return settled(called(ufunc, operands), without_lists(operands))
+        found = settled(called(ufunc, operands), without_lists(operands))
+        is_strong = type(self) is PythonNumber and isinstance(other, np.generic)
+        return with_numbers_of_numpy(ufunc, found) if is_strong else found
 
     return functools.wraps(torch)(method) if torch is not None else method
 

@@ -200,9 +200,7 @@ implements(np.broadcast_arrays, shares=True)(lambda *args: movement.broadcast_te
 implements(np.tile)(
     lambda A, reps: movement.tile(tensor_of(A), (reps,) if isinstance(reps, INTEGERS) else tuple(reps))
 )
-implements(np.repeat)(
-    lambda a, repeats, axis=None: selection.repeat_interleave(tensor_of(a), repeats, axis)
-)
+implements(np.repeat)(lambda a, repeats, axis=None: selection.repeat_interleave(tensor_of(a), repeats, axis))
 implements(np.tril)(lambda m, k=0: parts.tril(tensor_of(m), k))
 implements(np.triu)(lambda m, k=0: parts.triu(tensor_of(m), k))
 implements(np.diagonal, shares=True)(

@@ -177,7 +177,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
         unknown(f"{public_name(ufunc)}.{method}")
     if out is not None:
         return written(result, out[0], ufunc.__name__)
-    return _of_numpy(ufunc, settled(result, without_lists(inputs)))
+    return with_numbers_of_numpy(ufunc, settled(result, without_lists(inputs)))
 
 
 def fresh(result: Any, given: Iterable[Any]) -> Any:
@@ -401,24 +401,24 @@ def array_function(
     if short is not None and is_short and (keywords.keys() <= AXIS_OPTIONS or takes_options(short)):
         result = short(*arguments, **keywords)
         if result is not NotImplemented:
-            return result if type(result) is NumpyTensor else _of_numpy(function, result)
+            return result if type(result) is NumpyTensor else with_numbers_of_numpy(function, result)
     implementation = FUNCTIONS.get(function)
     if implementation is None:
         unknown(public_name(function))
     out = keywords.get("out")
     if out is None:
         result = settled(implementation(*arguments, **keywords), (*arguments, *keywords.values()))
-        return _of_numpy(function, result)
+        return with_numbers_of_numpy(function, result)
     keywords = {name: value for name, value in keywords.items() if name != "out"}
     return written(implementation(*arguments, **keywords), out, function.__name__)
 
 
-def _of_numpy(function: Any, result: Any) -> Any:
+def with_numbers_of_numpy(function: Any, result: Any) -> Any:
     """What a function of NumPy's gives, which is no number of Python's but where it asks for an attribute."""
     if type(result) is PythonNumber:
         return result if function in (np.real, np.imag) else of_kind(result, NumpyScalar)
     if type(result) in (list, tuple):
-        return type(result)(_of_numpy(function, one) for one in result)
+        return type(result)(with_numbers_of_numpy(function, one) for one in result)
     return result
 
 

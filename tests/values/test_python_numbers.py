@@ -91,6 +91,20 @@ def test_the_kind_of_a_number_is_pythons() -> None:
     check(function, [(X, 0.5), (X, 2), (X, True)])
 
 
+@pytest.mark.parametrize("function", [
+    lambda x: (x * np.float64(-1.0)) ** 0.5, lambda x: 1.0 / (x - np.float64(2.0)),
+    lambda x: x < np.float64(3.0), lambda x: divmod(x, np.float64(0.3)), lambda x: np.float64(2.0) + x,
+])  # fmt: skip
+def test_beside_a_number_of_numpys_the_result_is_numpys(function: Any) -> None:
+    with np.errstate(all="ignore"):
+        expected, inside = function(2.0), []
+        pb.grad(lambda x: inside.append(function(x)) or x * 1.0)(2.0)
+        found = pb.compile(function)(2.0)
+    np.testing.assert_array_equal(found, expected)
+    for one in (found, inside[0]):
+        assert all(isinstance(part, np.generic) for part in (one if isinstance(one, tuple) else [one]))
+
+
 def test_arithmetic_of_numbers_raises_as_pythons_does() -> None:
     check(lambda x, a, b: x * (a * b + a / b - a**b), [(X, 1.5, 2.5), (X, 0.5, 0.0), (X, 1e200, 3.0)])
     check(lambda x, a: x * (1 / a + 7 % a), [(X, 0.5), (X, 0.0), (X, 2.0)])
