@@ -15,7 +15,12 @@ from typing import Any
 import numpy as np
 
 LONGEST_VALUE = 40
+LONGEST_INTEGER = 128
+"""In bits; Python refuses to spell very long ones."""
 MOST_ELEMENTS = 4
+DEEPEST_VALUE = 2
+PLAIN = frozenset((bool, int, float, complex, str, type(None), type(...)))
+"""Whose text is Python's own: of their subclasses it is that of users' code, which may fail."""
 WRAPPED = ("real", "function", "method", "general")
 """What functions that are made around others call these, the one that users know first."""
 
@@ -26,8 +31,14 @@ def call_of(entries: Sequence[FrameType]) -> str:
     Args:
         entries: the frames of pullback from the one that the user's line has called on. Those of context
             managers, of transforms and the like, which take no arrays, say nothing.
+
+    Returns:
+        "" also where an argument of the user's fails when it is looked at: the error has the word.
     """
-    return next(filter(None, map(_call_of, entries)), "")
+    try:
+        return next(filter(None, map(_call_of, entries)), "")
+    except Exception:
+        return ""
 
 
 def _call_of(entry: FrameType) -> str:
@@ -99,14 +110,33 @@ def _is_array(value: Any) -> bool:
     return hasattr(type(value), "_value") or isinstance(value, np.ndarray | np.generic)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, depth: int = 0) -> str:
     """An array as `float64[2, 3]`, several in brackets, and anything else by its text if that is short."""
     if _is_array(value):
         payload = getattr(value, "_value", value)
         return f"{payload.dtype}[{', '.join(str(int(extent)) for extent in payload.shape)}]"
-    if isinstance(value, list | tuple) and any(map(_is_array, value)):
-        shown = [_shown(one) for one in value[:MOST_ELEMENTS]] + ["..."] * (len(value) > MOST_ELEMENTS)
-        return f"[{', '.join(shown)}]"
-    is_plain = isinstance(value, bool | int | float | complex | str | list | tuple | slice | type(None))
-    text = repr(value) if is_plain else type(value).__name__
+    if isinstance(value, list | tuple) and any(map(_is_array, value)) and depth < DEEPEST_VALUE:
+        shown = [_shown(one, depth + 1) for one in value[:MOST_ELEMENTS]]
+        return f"[{', '.join(shown + ['...'] * (len(value) > MOST_ELEMENTS))}]"
+    text = _text_of(value, depth)
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
+
+
+def _text_of(value: Any, depth: int = 0) -> str:
+    """Python's text of plain values, of long ones its beginning, and the type's name of all else."""
+    kind = type(value)
+    if kind is int and value.bit_length() > LONGEST_INTEGER:
+        return "int"
+    if kind is str:
+        return repr(value[: LONGEST_VALUE + 1])
+    if kind in PLAIN:
+        return repr(value)
+    if kind is slice:
+        parts = [_text_of(one, depth + 1) for one in (value.start, value.stop, value.step)]
+        return f"slice({', '.join(parts)})"
+    if kind not in (list, tuple) or depth == DEEPEST_VALUE:
+        return kind.__name__
+    parts = [_text_of(one, depth + 1) for one in value[:LONGEST_VALUE]]
+    if kind is list:
+        return f"[{', '.join(parts)}]"
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"

@@ -349,3 +349,42 @@ def test_what_code_finds_of_a_matrix_names_the_line() -> None:
     with pytest.raises(np.linalg.LinAlgError) as raised:
         compiled(matrix * np.nan)
     assert "test_functions_errors.py" in "".join(raised.value.__notes__)
+
+
+def failing(*_: Any) -> Any:
+    raise RuntimeError("users' code")
+
+
+class Odd(int):
+    __repr__ = failing
+
+
+class OddList(list):
+    __iter__ = __repr__ = failing
+
+
+class OddClass(type):
+    __getattr__ = failing
+
+
+HOLDING_ITSELF: list[Any] = [np.ones(2)]
+HOLDING_ITSELF.append(HOLDING_ITSELF)
+ODD: list[tuple[Any, str | None]] = [
+    (Odd(7), None),
+    ([Odd(7)], "[Odd]"),
+    (slice(Odd(7)), "slice(None, Odd, None)"),
+    (10**6000, "int"),
+    ([1] * 10**6, f"[{'1, ' * 13}..."),
+    ([[[1]]] * 2, "[[list], [list]]"),
+    (HOLDING_ITSELF, "[float64[2], [float64[2], list]]"),
+    (OddList([1]), None),
+    (OddClass("Of", (), {})(), None),
+]
+
+
+@pytest.mark.parametrize(("value", "shown"), ODD, ids=[str(shown) for _, shown in ODD])
+def test_what_cannot_be_told_of_an_argument_keeps_no_error_back(value: Any, shown: str | None) -> None:
+    with pytest.raises((TypeError, ValueError, IndexError)) as raised:
+        pb.bmm(Y, value)
+    notes = [note for note in getattr(raised.value, "__notes__", ()) if "  in " in note]
+    assert notes == ([] if shown is None else [f"  in bmm(input: float32[4], mat2: {shown})"])
