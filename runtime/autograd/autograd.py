@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, GradientError, ShapeError
+from ...tracer.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from ...tracer.graph import Node
 from ..functions.shapes.joining import stack
 from ..tape.engine import Pass
@@ -228,7 +228,15 @@ def _cotangent(output: Tensor, cotangent: Any, position: int) -> Tensor:
             f"Mismatch in shape: grad_output[{position}] has a shape of {cotangent.shape} and "
             f"output[{position}] has a shape of {output.shape}."
         )
-    return cotangent if cotangent._value.dtype == output._value.dtype else cotangent.to(output.dtype)
+    if cotangent._value.dtype == output._value.dtype:
+        return cotangent
+    if cotangent.is_complex() and not output.is_complex():
+        raise DTypeError(
+            f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch "
+            f"in dtype: grad_output[{position}] has a dtype of {cotangent.dtype} and output[{position}] has "
+            f"a dtype of {output.dtype}. Of a real value it must be real: take its .real."
+        )
+    return cotangent.to(output.dtype)
 
 
 def _one(output: Tensor) -> Tensor:

@@ -14,7 +14,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...tracer.errors import LinearAlgebraError, MutationError, PullbackError
+from ...tracer.errors import (
+    ArgumentError,
+    DTypeError,
+    GradientError,
+    LinearAlgebraError,
+    MutationError,
+    PullbackError,
+    ShapeError,
+)
 from ...tracer.graph import Node, is_step_towards
 from ...tracer.ops.elementwise import add
 from ...tracer.origin import at_caller, backward_of, fail
@@ -402,7 +410,7 @@ class Pass:
     def hooked(self, hook: Any, value: Cotangent) -> Cotangent:
         """The value, or what the hook returns in its place."""
         result = hook(self.tensor(value))
-        return value if result is None else self.payload(result)
+        return value if result is None else self.payload(_fitting(hook, result, value))
 
     def at_tensors(self, hooks: Hooks, cotangents: Sequence[Cotangent]) -> list[Cotangent]:
         """The hooks of the tensors that a node made, and then their gradients for those who keep them."""
@@ -422,7 +430,7 @@ class Pass:
         for hook in list(hooks.before.values()):
             result = hook(tuple(map(self.tensor, cotangents)))
             if result is not None:
-                cotangents = [self.payload(one) for one in _as_tuple(result)]
+                cotangents = self.replaced(hook, result, cotangents)
         return cotangents
 
     def after(
@@ -432,8 +440,18 @@ class Pass:
         for hook in list(node.hooks.after.values()):
             result = hook(tuple(map(self.tensor, pulled)), tuple(map(self.tensor, cotangents)))
             if result is not None:
-                pulled = [self.payload(one) for one in _as_tuple(result)]
+                pulled = self.replaced(hook, result, pulled)
         return pulled
+
+    def replaced(self, hook: Any, result: Any, former: Sequence[Cotangent]) -> list[Cotangent]:
+        """What the hook of a node returns in the place of several cotangents."""
+        given = _as_tuple(result)
+        if len(given) != len(former):
+            raise GradientError(
+                f"hook '{_name_of(hook)}' has returned an incorrect number of values (got {len(given)}, "
+                f"expected {len(former)})"
+            )
+        return [self.payload(_fitting(hook, one, value)) for one, value in zip(given, former)]
 
 
 def refuse_matrix(error: np.linalg.LinAlgError) -> NoReturn:
@@ -441,6 +459,32 @@ def refuse_matrix(error: np.linalg.LinAlgError) -> NoReturn:
     if isinstance(error, PullbackError):
         raise error
     fail(LinearAlgebraError, f"backward: a matrix of the gradient has no result: {error}.")
+
+
+def _fitting(hook: Any, result: Any, former: Cotangent) -> Tensor | None:
+    """What a hook returns in the place of a cotangent, if that has its shape and dtype."""
+    if result is None:
+        return None
+    if not isinstance(result, Tensor):
+        found = type(result).__name__
+        raise ArgumentError(f"expected a Tensor, but hook '{_name_of(hook)}' returned {found}")
+    if former is None:
+        return result
+    own, value = result._value, former._value if isinstance(former, Tensor) else _array(former)
+    if own.shape != value.shape:
+        raise ShapeError(
+            f"hook '{_name_of(hook)}' has changed the size of value (was {tuple(value.shape)}, got "
+            f"{tuple(own.shape)})"
+        )
+    if own.dtype != value.dtype:
+        raise DTypeError(
+            f"hook '{_name_of(hook)}' has changed the type of value (was {value.dtype}, got {own.dtype})"
+        )
+    return result
+
+
+def _name_of(hook: Any) -> str:
+    return getattr(hook, "__name__", type(hook).__name__)
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:

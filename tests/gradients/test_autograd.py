@@ -99,6 +99,7 @@ def test_backward_of_chosen_inputs_only() -> None:
             "element 0 of tensors does not require grad and does not have a grad_fn",
         ),
         (lambda: leaf(1.0, 2.0).backward(pb.ones(3)), r"grad_output\[0\] has a shape of torch.Size\(\[3\]\)"),
+        (lambda: leaf(1.0).backward(pb.ones(1) * 1j), "are required to have the same dtype"),
         (lambda: pb.tensor([1], requires_grad=True), "Only Tensors of floating point and complex dtype"),
         (lambda: (leaf(1.0) * 2).requires_grad_(False), "only change requires_grad flags of leaf variables"),
         (lambda: leaf(1.0).numpy(), r"Can't call numpy\(\) on Tensor that requires grad"),

@@ -10,7 +10,14 @@ from pullback.runtime.tape.apply import apply, unwrap, wrap
 from pullback.runtime.values.modes import is_recording
 from pullback.runtime.values.operator_nodes import OperatorNode
 from pullback.runtime.values.tensor import make
-from pullback.tracer.errors import LeakedTraceError, MutationError, ShapeError, TraceError
+from pullback.tracer.errors import (
+    GradientError,
+    LeakedTraceError,
+    MutationError,
+    PullbackError,
+    ShapeError,
+    TraceError,
+)
 from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
@@ -287,3 +294,36 @@ def test_recorded_backward_passes_are_the_same_with_hooks_which_take_the_long_wa
 
     for one, other in zip(second(True), second(False), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+# --- what hooks return --------------------------------------------------------------------------------------
+
+UNFIT = {
+    "has changed the size": lambda g: g.sum(),
+    "has changed the type": lambda g: g * 1j,
+    "returned ndarray": lambda g: g.numpy(),
+}
+PLACES = {
+    "leaf": lambda x, y, hook: x.register_hook(hook),
+    "result": lambda x, y, hook: y.register_hook(hook),
+    "before a node": lambda x, y, hook: y.grad_fn.register_prehook(lambda given: (hook(given[0]),)),
+    "after a node": lambda x, y, hook: y.grad_fn.register_hook(lambda given, _: (hook(given[0]), None)),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("message", UNFIT)
+def test_what_a_hook_returns_has_the_shape_and_dtype_of_the_gradient(place: str, message: str) -> None:
+    x = pb.ones(2, requires_grad=True)
+    y = x * pb.ones(2)
+    PLACES[place](x, y, UNFIT[message])
+    with pytest.raises(PullbackError, match=message):
+        y.sum().backward()
+    assert x.grad is None
+
+
+def test_a_hook_of_a_node_returns_a_gradient_for_each_input() -> None:
+    y = pb.ones(2, requires_grad=True) * pb.ones(2)
+    y.grad_fn.register_hook(lambda given, _: given[:1])
+    with pytest.raises(GradientError, match=r"incorrect number of values \(got 1, expected 2\)"):
+        y.sum().backward()
