@@ -272,6 +272,7 @@ MATH = {real: _of_numbers(real, function) for real, function in MATH.items()} | 
 
 JOINING_LISTS = frozenset((
     np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack, np.linalg.multi_dot,
+    np.histogramdd,
 ))  # fmt: skip
 """Functions whose first argument is a list of arrays."""
 LISTS_OF_ARRAYS = frozenset((

@@ -47,6 +47,7 @@ PROGRAMS: list[Callable[[Any], Any]] = [
     lambda x: np.vstack([[x[0], 1.0, 2.0], [x[1], x[2], 3.0]]),
     lambda x: np.column_stack([x, [x[0], 1.0, 2.0]]),
     lambda x: np.linalg.multi_dot([[[x[0], 1.0], [0.0, 1.0]], [[x[1], 2.0], [1.0, 1.0]]]),
+    lambda x: np.histogramdd((x, x**2), bins=2, range=2 * [(-9, 20)], weights=x**3)[0],
     lambda x: np.einsum("i,i->", [x[0], x[1]], [x[1], 2.0]),
     lambda x: np.where([True, False], [x[0], 1.0], [x[1], x[2]]),
     lambda x: np.full((3, 2), [x[0], x[1]]),
@@ -86,7 +87,7 @@ def test_lists_of_tensors(function: Callable[[Any], Any]) -> None:
     np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("function", [written_rows, PROGRAMS[5], PROGRAMS[8]])
+@pytest.mark.parametrize("function", [written_rows, PROGRAMS[5], PROGRAMS[8], PROGRAMS[9]])
 def test_compiled_lists_of_tensors(function: Callable[[Any], Any]) -> None:
     total = summed(function)
     value, gradient = pb.compile(pb.value_and_grad(total))(X)
