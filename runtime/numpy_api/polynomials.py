@@ -12,7 +12,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, UnsupportedError
 from ..functions import PUBLIC, declared
-from ..functions.common import array_dtype, as_dtype, fail, is_traced, require_real
+from ..functions.common import array_dtype, as_dtype, fail, filled, is_traced, require_real
 from ..functions.matrices.linalg import solved
 from ..functions.shapes import joining
 from ..tape.apply import wrap
@@ -42,7 +42,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     values = require_vector(tensor_of(x), "vander", "x")
     values = as_dtype(values, np.promote_types(array_dtype(values), int))
     count = values.shape[0] if N is None else N
-    columns = [values**power if power else values * 0 + 1 for power in range(count)]
+    ones = filled(tuple(values._value.shape), 1, array_dtype(values))
+    columns = [values**power if power else ones for power in range(count)]
     return joining.stack(columns if increasing else columns[::-1], 1)
 
 

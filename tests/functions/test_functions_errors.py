@@ -99,6 +99,7 @@ WRONG: list[tuple[Callable[[], Any], type[PullbackError], str]] = [
         "must be greater or equal to the number of dimensions in the tensor (2)",
     ),
     (lambda: X.repeat(2), ShapeError, "can not be smaller than number of dimensions of tensor"),
+    (lambda: X.tile(-1), ShapeError, "Trying to create tensor with negative dimension"),
     (lambda: X.narrow(0, 1, 3), DimensionError, "start (1) + length (3) exceeds dimension size (2)"),
     (lambda: X.select(0, 2), DimensionError, "select(): index 2 out of range"),
     (lambda: PUBLIC["cat"]([]), ArgumentError, "expected a non-empty list of Tensors"),

@@ -13,7 +13,7 @@ from ....tracer.errors import ArgumentError, ShapeError
 from ....tracer.spec import INT64
 from ...tape.apply import wrap
 from ...values.tensor import Size, Tensor
-from ..common import array_dtype, fail, filled, numpy_dtype, tensor, tensors
+from ..common import array_dtype, as_dtype, fail, filled, numpy_dtype, tensor, tensors
 from ..declared import floor_divide
 from ..elements.arithmetic import remainder
 from ..selections.selection import index_select
@@ -191,12 +191,14 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 def powers(x: Tensor, count: int, function: str) -> Tensor:
-    """The powers from 0 to count - 1 in a new last dimension."""
+    """The powers from 0 to count - 1 in a new last dimension, those of integers in int64."""
     if count < 0:
         fail(ArgumentError, f"{function}(): N must be non-negative, found {count}.")
+    if array_dtype(x).kind in "biu":
+        x = as_dtype(x, np.dtype(np.int64))
     if not count:
         return filled((*x.shape, 0), 0, array_dtype(x))
-    found = [x * 0 + 1]
+    found = [filled(tuple(x._value.shape), 1, array_dtype(x))]
     for _ in range(count - 1):
         found.append(found[-1] * x)
     return stack(found, -1)

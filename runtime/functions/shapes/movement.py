@@ -417,7 +417,7 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
             f"number of dims as destination ({places} dims), each once",
         )
     rest = [dim for dim in range(x.ndim) if dim not in origins]
-    for place, origin in sorted(zip(places, origins)):
+    for place, origin in sorted(zip(places, origins)) if x.ndim else ():  # a number may be told dimension 0
         rest.insert(place, origin)
     return permuted(x, rest)
 
@@ -524,6 +524,8 @@ def repeat(input: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
     """
     x = tensor(input, "repeat")
     times = sizes(counts if repeats is None else (repeats,))
+    if min(times, default=0) < 0:
+        fail(ShapeError, f"Trying to create tensor with negative dimension: repeats {list(times)}")
     if len(times) < x.ndim:
         fail(
             ShapeError,
