@@ -21,7 +21,7 @@ from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, declared
 from ..functions.common import INTEGERS, NUMBERS, array_dtype, as_dtype, fail, filled, one_dim, scalar_of
 from ..functions.matrices import contraction
-from ..functions.matrices.einsum import einsum, multi_dot
+from ..functions.matrices.einsum import einsum_in_their_dtype, multi_dot
 from ..functions.selections import selection
 from ..functions.selections.assignment import copy_
 from ..functions.shapes import joining, movement, parts
@@ -373,11 +373,11 @@ def _cross(
 @implements(np.einsum, shares=True)
 def _einsum(*operands: Any, optimize: Any = False) -> Tensor:
     if isinstance(operands[0], str):
-        return einsum(operands[0], *promoted(operands[1:]))
+        return einsum_in_their_dtype(operands[0], *promoted(operands[1:]))
     arrays = operands[0 : len(operands) // 2 * 2 : 2]
     rest = list(operands)
     rest[0 : len(arrays) * 2 : 2] = promoted(arrays)
-    return einsum(*rest)
+    return einsum_in_their_dtype(*rest)
 
 
 # --- elements -----------------------------------------------------------------------------------------

@@ -152,7 +152,7 @@ CONTRACTION = """
     einsum('iij->j',z[:1].expand(3,3,4)) einsum('a,b,c->cab',v,w,w) einsum('...',x)
     einsum('ij...->...i',z) einsum('i,i,i->i',v,v,v) einsum(',ij->ij',s,x) einsum('ij,kl->',x,y)
     einsum('ij,jk->ik',[x,y.T]) einsum(x,[0,1],y,[2,1],[0,2]) einsum('ab,ab->ba',x,y)
-    einsum('ij,k->ik',x,w)
+    einsum('ij,k->ik',x,w) einsum('i->',a) einsum('ij->j',b) einsum('i->i',a)
 """
 
 WINDOWS = """

@@ -183,7 +183,7 @@ TABLE = """
     np.piecewise(x,[x<0],[np.sin,np.cos]) np.piecewise(x,[x<0,x>0.5],[-1,1]) np.polyadd(v,w) np.polysub(v,w)
     np.polymul(v,w) np.polydiv(v,w) np.polyder(v) np.polyint(v,2) np.poly(v) np.polyfit(c,v,2)
     np.polyfit(v,c,1,w=c) np.polyfit(f[0],f[1],1) np.vander(f[0]) np.vander(n[0]>2)
-    np.vander(np.inf*v,2) np.poly(f[0])
+    np.vander(np.inf*v,2) np.poly(f[0]) np.einsum('i->',100*k)
     np.fft.fftshift(v) np.fft.ifftshift(x,axes=1) np.trim_zeros(v)
     np.lib.stride_tricks.sliding_window_view(x,(2,2)) np.linalg.cond(x[:,:3],1)
     np.linalg.cond(x) np.linalg.cond(x[:,:3],-2) np.linalg.svd(x,compute_uv=False) np.linalg.svdvals(z)

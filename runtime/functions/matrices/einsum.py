@@ -21,7 +21,7 @@ from ....tracer.ops.contraction import contract, contraction_title
 from ...tape.apply import apply
 from ...tape.direct import direct
 from ...values.tensor import Tensor
-from ..common import array_dtype, elementwise, fail, tensor, with_short_way
+from ..common import array_dtype, as_dtype, elementwise, fail, tensor, with_short_way
 from ..shapes.movement import expand_to, permuted, reshape_to
 from ..shapes.parts import diagonal
 from .contraction import LETTERS, contracted, in_order
@@ -49,6 +49,17 @@ def einsum(*arguments: Any) -> Tensor:
         >>> einsum("ij,j->i", tensor([[1.0, 2.0]]), tensor([3.0, 4.0]))
         tensor([11.])
     """
+    equation, given = _equation_and_operands(arguments)
+    operands = [tensor(one, "einsum", f"operands[{place}]") for place, one in enumerate(given)]
+    if len(operands) == 1 and array_dtype(operands[0]).kind in "biu":
+        (term,), result = parse_equation(equation, [operands[0].ndim])
+        if set(term) - set(result):  # a sum of integers, as `sum`
+            operands = [as_dtype(operands[0], np.dtype(np.int64))]
+    return einsum_in_their_dtype(equation, operands)
+
+
+def einsum_in_their_dtype(*arguments: Any) -> Tensor:
+    """`einsum` as NumPy's, which sums integers in the dtype that they have."""
     equation, given = _equation_and_operands(arguments)
     operands = [tensor(one, "einsum", f"operands[{place}]") for place, one in enumerate(given)]
     for one in operands[1:]:
