@@ -369,3 +369,13 @@ def test_what_does_not_fit_is_refused(call: Any, message: str) -> None:
     with pytest.raises(pb.errors.PullbackError, match=message) as caught:
         call(pb.ones(1, 3, 3))
     assert "test_network_functions.py:" in str(caught.value)
+
+
+def test_cross_entropy_of_certain_probabilities_has_gradients() -> None:
+    p = pb.tensor([0.0, 1.0, 0.0, 1.0], requires_grad=True)
+    loss = pb.nn.functional.binary_cross_entropy(p, pb.tensor([0.0, 1.0, 1.0, 0.0]), reduction="sum")
+    loss.backward()
+    assert loss.item() == 200.0
+    assert p.grad.tolist() == [1.0, -1.0, 0.0, 0.0]
+    compiled = pb.compile(lambda p, t: pb.nn.functional.binary_cross_entropy(p, t, reduction="none"))
+    assert compiled(pb.tensor([np.nan, -1.0, 2.0]), pb.ones(3)).isnan().tolist() == [True, True, True]

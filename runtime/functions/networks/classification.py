@@ -278,10 +278,17 @@ def binary_cross_entropy(
             ArgumentError,
             "binary_cross_entropy: all elements of input should be between 0 and 1; see sigmoid().",
         )
-    right = apply(e.clamp, apply(e.log, p), -100.0, math.inf)
-    wrong = apply(e.clamp, apply(e.log1p, apply(e.negative, p)), -100.0, math.inf)
+    right, wrong = _held_log(p), _held_log(apply(e.subtract, 1.0, p), apply(e.negative, p))
     gain = apply(e.add, apply(e.multiply, t, right), apply(e.multiply, apply(e.subtract, 1.0, t), wrong))
     return titled(weighted(apply(e.negative, gain), weight), reduction, "BinaryCrossEntropyBackward0")
+
+
+def _held_log(x: Tensor, less: Tensor | None = None) -> Tensor:
+    """The logarithm of x, or of 1 + `less`, held above -100; where x is 0 its slope is 0, as below -100."""
+    is_zero = apply(e.equal, x, 0.0)  # and not less: nan, and what is no probability, stay nan
+    inner, rest, log = (x, 1.0, e.log) if less is None else (less, 0.0, e.log1p)
+    held = apply(e.clamp, apply(log, apply(e.where, is_zero, rest, inner)), -100.0, math.inf)
+    return apply(e.where, is_zero, -100.0, held)
 
 
 def _same_shapes(input: Tensor, target: Tensor, function: str) -> tuple[Tensor, Tensor]:
