@@ -42,6 +42,7 @@ from .nests.loops import bodies
 from .nests.plan import Output, Plan
 from .nests.tree import Host
 from .options import Options
+from .targets.comments import LINE_LENGTH, in_lines
 from .targets.python.imports import import_lines
 from .targets.python.spelling import width
 from .whole_calls import call_of, calls_blas
@@ -536,15 +537,7 @@ def _header(title: str, graph: Graph, plan: Plan) -> tuple[str, ...]:
     return (title, *_listed("  ", inputs), *_listed("  -> ", outputs))
 
 
-LONGEST_HEADER = 108
-"""Characters of a line behind its `#`."""
-
-
 def _listed(lead: str, parts: Sequence[str]) -> list[str]:
-    """Parts with commas between them, in lines that can be read."""
-    lines = [lead + ", ".join(parts[:1])]
-    for part in parts[1:]:
-        fits = len(lines[-1]) + len(part) + len(", ,") <= LONGEST_HEADER
-        lines[-1] += f", {part}" if fits else ","
-        lines += [] if fits else [" " * len(lead) + part]
-    return lines
+    """Parts behind a lead, in lines of a header."""
+    first, *others = ",\n".join(in_lines(parts, LINE_LENGTH - len("# ,") - len(lead))).split("\n")
+    return [lead + first, *(" " * len(lead) + line for line in others)]

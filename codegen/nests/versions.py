@@ -15,14 +15,11 @@ from pullback.tracer.graph import Graph, Node, users_of
 from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop_result
-from pullback.tracer.ops.indexing import index_update
-from pullback.tracer.ops.windows import update_at
+from pullback.tracer.ops.windows import WRITES
 
 from ...tracer.records import record
 from .expression import AnyIndex, Index, Load, Quotient, axes_in, minus
 from .tree import Root
-
-WRITES = (update_at, index_update, m.slice_update)
 
 
 @record(frozen=True)

@@ -9,7 +9,6 @@ from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import loop_result
-from pullback.tracer.ops.indexing import index_update
 from pullback.tracer.origin import located_at
 
 from .simplify import rewrite
@@ -113,7 +112,7 @@ def _sums_between(start: Node, end: Node) -> dict[Node, tuple[Node, Node]]:
     found: dict[Node, tuple[Node, Node]] = {}
     node = end
     while node is not start:
-        if node.operator in (m.slice_update, w.update_at, index_update):
+        if node.operator in w.WRITES:
             node = node.operands[0]
         elif node.operator is loop_result and node.attributes["index"] < LoopNode(node.operands[0]).carries:
             node = node.operands[0].operands[node.attributes["index"]]

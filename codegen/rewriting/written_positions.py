@@ -8,12 +8,10 @@ from functools import reduce
 from pullback.tracer.graph import Node
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import indexing as ix
-from pullback.tracer.ops import movement as m
-from pullback.tracer.ops.windows import update_at
+from pullback.tracer.ops.windows import WRITES
 
 from .simplify import rewrite
 
-WRITES = (ix.index_update, m.slice_update, update_at)
 MOST_TERMS = 16
 """Of a sum that are looked at, one inside of the other."""
 

@@ -1,4 +1,4 @@
-"""What generated code says about where a statement comes from, and where that stands in a line."""
+"""What generated code says about where a statement comes from, and how that, and long lines, stand."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ from .. import ir
 
 LINE_LENGTH = 110
 COMMENT_COLUMN = 60
+
+
+def in_lines(parts: Sequence[str], width: int) -> list[str]:
+    """Parts with commas between them, in lines of at most so many characters, which end without one."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + len(", ") + len(part) <= width:
+            lines[-1] += f", {part}"
+        else:
+            lines.append(part)
+    return lines
 
 
 def comment_of(origins: Sequence[Origin]) -> str:

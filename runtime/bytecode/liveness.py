@@ -254,12 +254,8 @@ def _depth(code: CodeType, place: int) -> int | None:
 @lru_cache(maxsize=4096)
 def loop_over(code: CodeType, instruction: int) -> int | None:
     """The `for` that runs through what a call gives, by the offset of its instruction."""
-    places = _places(code)
-    get = places.get(instruction)
-    if get is None or _instructions(code)[get].opname != "GET_ITER":
-        return None
-    loop = places[get]
-    return loop if loop is not None and _instructions(code)[loop].opname == "FOR_ITER" else None
+    get = _places(code).get(instruction)
+    return None if get is None else loop_begun_by(code, get)
 
 
 @lru_cache(maxsize=4096)

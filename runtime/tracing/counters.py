@@ -288,12 +288,18 @@ class Counting:
         """A traced value for a number."""
         if counter.becomes is not None:
             return self._become(value, counter.becomes)
-        node = self.trace.capture(np.array(value))
-        self.trace.values.give(node, np.array(value))
+        node = self._captured(value)
         self.trace.numbers[node] = counter
         names = [one for one in ("step", counter.place, *counter.way) if isinstance(one, str)]
         kind = NumpyScalar if isinstance(value, np.generic) else PythonNumber
         return make(make_node(identity, (node,), {}, name=names[-1]), kind)
+
+    def _captured(self, value: Any) -> Node:
+        """A number as an input of the graph, whose value is known."""
+        number = np.array(value)
+        node = self.trace.capture(number)
+        self.trace.values.give(node, number)
+        return node
 
     def _growing(self, found: Any, counter: LoopCounter) -> Any:
         """What stands for a list; None where others may know the list, or it has other elements by now."""
@@ -304,9 +310,7 @@ class Counting:
         writes = _writes_in_place(counter.code)
         if len(found) > row.capacity or not all(row.takes(one, writes) for one in found):
             return None
-        number = np.array(len(found))
-        node = self.trace.capture(number)
-        self.trace.values.give(node, number)
+        node = self._captured(len(found))
         count = make(make_node(identity, (node,), {}, name=f"{counter.place}_count"), PythonNumber)
         zeros = make_node(full, (), {"shape": (row.capacity, *row.shape), "value": 0, "dtype": row.dtype})
         rows = make(zeros.named(str(counter.place)), NumpyTensor)

@@ -16,6 +16,7 @@ from ..errors import ShapeError
 from ..operator import Part, Parts
 from ..spec import BOOL, INT64, Spec
 from .elementwise import zeros_like
+from .indexing import index_update
 from .movement import dilate, movement, slice_, slice_update
 
 Shape = tuple[int, ...]
@@ -151,3 +152,6 @@ update_at = movement(
 )
 AT_PLACES = {slice_: slice_at, slice_update: update_at, dilate: dilate_at}
 """The operators on a part that attributes place, and those on a window."""
+
+WRITES = (update_at, index_update, slice_update)
+"""What writes a part of an array and leaves the rest: where windows, positions from data, or numbers say."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ... import ir
-from ..comments import LINE_LENGTH, commented, indented, said_once
+from ..comments import LINE_LENGTH, commented, in_lines, indented, said_once
 from ..templates import Environment, environment
 from .lines import bounds, call, negated, statement
 from .spelling import spell
@@ -69,11 +69,5 @@ def signature(function: ir.Function) -> str:
     one_line = f"def {function.name}({', '.join(parameters)}):"
     if len(one_line) <= LINE_LENGTH:
         return one_line
-    lines, current = [], ""
-    for parameter in parameters:
-        if len(current) + len(parameter) > LINE_LENGTH - 8:
-            lines.append(current.rstrip())
-            current = ""
-        current += f"{parameter}, "
-    lines.append(current.rstrip())
-    return f"def {function.name}(\n    " + "\n    ".join(lines) + "\n):"
+    lines = in_lines(parameters, LINE_LENGTH - 8)
+    return f"def {function.name}(\n    " + ",\n    ".join(lines) + ",\n):"
