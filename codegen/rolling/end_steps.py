@@ -31,61 +31,97 @@ from pullback.tracer.graph import (
 
 from ..drawn_once import draws_itself
 from ..rewriting.simplify import Simplifier
-from .rows import moved_on, row_before
+from .rows import part_in_step, row_in_step
 from .steps import MOST_PEELED, Carried, Fixed, Local, Operand, Row, StepsOfLoop, same_constant
 
+NEVER_RAISING = frozenset(("elementwise", "reduction", "scan", "movement", "contraction", "creation"))
+"""Families of operators that have a result whatever their operands are."""
 MOST_HIDDEN = 3
 """Variables of whose first number no operation has been left; 0 and 1, which leave none, are tried."""
 
 
-def with_last_step(loop: StepsOfLoop, sequence: list[Node], end: int) -> StepsOfLoop:
-    """The loop, with the step after its last one made whole, if that lacks only what nobody reads.
+def with_last_steps(loop: StepsOfLoop, sequence: list[Node], end: int) -> StepsOfLoop:
+    """The loop, with steps after its last one made whole, if they lack only what nobody reads.
 
-    What lies from `end` on belongs to another loop.
+    Where steps are cut in mid-turn, two are not whole: the end of the last turn but one, and the last.
+    Where one lacks most, as where a total is added to before a state is updated, what is there has to come
+    from the loop's lines, and what is not may raise nothing. What lies from `end` on belongs to another loop.
     """
-    if loop.ragged:
+    for _ in range(MOST_PEELED):
+        size = len(sequence)
+        longer = _with_last_step(loop, sequence, end)
+        if longer is loop:
+            break
+        loop, end = longer, end + len(sequence) - size
+    return loop
+
+
+def _with_last_step(loop: StepsOfLoop, sequence: list[Node], end: int) -> StepsOfLoop:
+    longer = None if loop.ragged else _ended_later(loop)
+    if longer is None:
         return loop
     period, index = loop.stretch.period, loop.stop
     made: list[Node] = []
-    found = 0
+    found: list[tuple[Node, Node]] = []
+    is_silent = True
 
     def value(operand: Operand) -> Node | None:
         if isinstance(operand, Carried):
             return sequence[loop.stop - operand.lag * period + operand.offset]
+        if isinstance(operand, Row):
+            return operand.nodes[-1]
         return operand.node if isinstance(operand, Fixed) else None
 
     for offset in range(period):
-        last = loop.stop - period + offset
-        expected = _continued(loop, offset, made, sequence[last - period], sequence[last], value)
+        column = sequence[loop.start + offset : loop.stop : period]
+        expected = _continued(longer, offset, made, column, len(column), value)
         if expected is None:
             return loop
         node = sequence[index] if index < end else None
         if node is not None and _is_alike(node, expected):
             made.append(node)
-            found += 1
+            found.append((node, column[-1]))
             index += 1
         elif draws_itself(expected):
             return loop
         else:
             made.append(expected)
-    if 2 * found <= period:
+            is_silent &= expected.operator.family in NEVER_RAISING
+    from_its_lines = all(node.origin.place == before.origin.place for node, before in found)
+    if 2 * len(found) <= period and not (found and from_its_lines and is_silent):
         return loop
     sequence[loop.stop : index] = made
-    return replace(loop, stretch=replace(loop.stretch, steps=loop.stretch.steps + 1))
+    return longer
+
+
+def _ended_later(loop: StepsOfLoop) -> StepsOfLoop | None:
+    """The loop of one step more at the end; None if it is not known what that would read."""
+    operands: list[list[Operand]] = []
+    for row in loop.operands:
+        operands.append([])
+        for operand in row:
+            if isinstance(operand, Row):
+                following = row_in_step(operand.nodes, len(operand.nodes))
+                if following is None:
+                    return None
+                operand = Row((*operand.nodes, following))
+            operands[-1].append(operand)
+    return replace(loop, operands=operands, stretch=replace(loop.stretch, steps=loop.stretch.steps + 1))
 
 
 def _continued(
     loop: StepsOfLoop,
     offset: int,
     made: Sequence[Node],
-    before: Node,
-    now: Node,
+    column: Sequence[Node],
+    step: int,
     value: Callable[[Operand], Node | None],
 ) -> Node | None:
-    """The operation at an offset of the step after `before` and `now`, which are of two steps in a row.
+    """The operation at an offset of the step in front of those of a column, or behind them.
 
     None if that cannot be known. `made` are those before it, `value` says what operands from elsewhere are.
     """
+    nearest = column[-1 if step > 0 else 0]
     operands = []
     for operand in loop.operands[offset]:
         found = made[operand.offset] if isinstance(operand, Local) else value(operand)
@@ -93,10 +129,10 @@ def _continued(
             return None
         operands.append(found)
     moves = offset in loop.slices | loop.windows
-    attributes = moved_on(before, now) if moves else now.attributes
+    attributes = part_in_step(column, step) if moves else nearest.attributes
     if attributes is None:
         return None
-    return new_node(now.operator, tuple(operands), attributes, now.spec, now.origin, now.name)
+    return new_node(nearest.operator, tuple(operands), attributes, nearest.spec, nearest.origin, nearest.name)
 
 
 def _is_alike(node: Node, expected: Node) -> bool:
@@ -188,7 +224,7 @@ def _begun_earlier(loop: StepsOfLoop, starts: Mapping[Carried, Node]) -> StepsOf
             if isinstance(operand, Carried):
                 operand = replace(operand, inits=(starts[operand], *operand.inits[:-1]))
             elif isinstance(operand, Row):
-                first = row_before(operand.nodes)
+                first = row_in_step(operand.nodes, -1)
                 if first is None:
                     return None
                 operand = Row((first, *operand.nodes))
@@ -198,7 +234,7 @@ def _begun_earlier(loop: StepsOfLoop, starts: Mapping[Carried, Node]) -> StepsOf
 
 
 def _first_of(loop: StepsOfLoop, sequence: Sequence[Node]) -> list[Node]:
-    """The operations of a first step, of which the sequence has those behind it; none if one cannot be."""
+    """The operations of a first step, which the sequence does not have yet; none if one cannot be known."""
     period = loop.stretch.period
 
     def value(operand: Operand) -> Node | None:
@@ -210,8 +246,8 @@ def _first_of(loop: StepsOfLoop, sequence: Sequence[Node]) -> list[Node]:
 
     made: list[Node] = []
     for offset in range(period):
-        second = loop.start + offset
-        node = _continued(loop, offset, made, sequence[second + period], sequence[second], value)
+        column = sequence[loop.start + offset : loop.stop - period : period]
+        node = _continued(loop, offset, made, column, -1, value)
         if node is None:
             return []
         made.append(node)

@@ -23,10 +23,13 @@ from pullback.tracer.ops import reduction as r
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.contraction import split_subscripts
 from pullback.tracer.origin import located_at
+from pullback.tracer.spec import Spec
 
 from ...tracer.records import record
 from ..rewriting.slices import part_of
 from .periods import CannotRoll, whole_of
+from .progressions import Progression, progression_of
+from .rows import starts_of
 
 Sizes = Mapping[int, Node | None]
 """How far the ragged dimensions of a value go in a step. None: as far as a loop inside says, which masks."""
@@ -61,15 +64,16 @@ def extents_of(column: Sequence[Node]) -> dict[int, Extent] | None:
     return {dim: Extent(*one, len(column)) for dim, one in enumerate(found) if one[1]}
 
 
-Lift = Callable[[Node, "bool | int | float", Any], Node]
-"""(first number, advance, key) -> the number in a step of the loop; the key tells it from others."""
+Lift = Callable[[Progression, Spec, Any], Node]
+"""(numbers of all steps, spec, key) -> the number in a step of the loop; the key tells it from others."""
 
 
 def sizes_in_step(extents: Mapping[int, Extent], lift: Lift, key: tuple[Any, ...]) -> Callable[[int], Node]:
     """How far a dimension goes in a step, as a number that advances."""
 
     def size(dim: int) -> Node:
-        return lift(constant(extents[dim].first, w.PLACE), extents[dim].advance, (*key, "size", dim))
+        extent = extents[dim]
+        return lift(Progression(extent.first, extent.advance), w.PLACE, (*key, "size", dim))
 
     return size
 
@@ -78,14 +82,15 @@ def starts_in_step(
     column: Sequence[Node], shape: Sequence[int], lift: Lift, key: tuple[Any, ...]
 ) -> tuple[Node, ...]:
     """Where a slice, or a write, of a shape begins in a step; a loop around may let every start advance."""
-    first, second = (node.attributes["starts"] for node in column[:2])
     whole = whole_of(column[0]).shape
-    return tuple(
-        lift(constant(start, w.PLACE), after - start, (*key, "start", dim))
-        if shape[dim] < whole[dim] or after != start
-        else constant(0, w.PLACE)
-        for dim, (start, after) in enumerate(zip(first, second))
-    )
+    found: list[Node] = []
+    for dim, numbers in enumerate(starts_of(column)):
+        progression = progression_of(numbers)
+        assert progression is not None, "checked before"
+        is_whole = shape[dim] >= whole[dim] and not progression.advance
+        where = (*key, "start", dim)
+        found.append(constant(0, w.PLACE) if is_whole else lift(progression, w.PLACE, where))
+    return tuple(found)
 
 
 def padded_shape(node: Node, ragged: Mapping[int, Extent]) -> tuple[int, ...]:

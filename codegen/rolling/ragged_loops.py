@@ -14,9 +14,11 @@ from pullback.tracer.graph import Graph, Node, constant, make_input, new_node
 from pullback.tracer.loop import LoopNode, is_loop, make_loop
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import ALL, GIVEN
+from pullback.tracer.spec import Spec
 
 from ..rewriting.slices import part_of
 from .periods import CannotRoll, is_part, window_for
+from .progressions import Progression
 from .ragged import (
     Extent,
     Lift,
@@ -29,7 +31,7 @@ from .ragged import (
     starts_in_step,
     supports,
 )
-from .rows import advance_of_constants, advances_evenly
+from .rows import have_progressing_starts, progression_of_constants
 
 
 def padded_loop(column: Sequence[Node], operands: Sequence[Value], lift: Lift, key: Any) -> Node:
@@ -96,7 +98,7 @@ class _PaddedLoop:
         advances = {after - before for before, after in itertools.pairwise(lengths)}
         if len(advances) > 1:
             raise CannotRoll("the steps of a loop inside do not become more, or fewer, by a constant")
-        return self.lift_outside(constant(lengths[0], w.PLACE), advances.pop(), (*self.key, "trips"))
+        return self.lift_outside(Progression(lengths[0], advances.pop()), w.PLACE, (*self.key, "trips"))
 
     def _input(self, position: int, inside: Node, operand: Value) -> Node:
         node, first = operand.node, 0
@@ -117,8 +119,8 @@ class _PaddedLoop:
             self.taken[node] = make_input(node.spec, node.name, node.origin)
         return self.taken[node]
 
-    def _lift(self, first: Node, advance: bool | int | float, key: Any) -> Node:
-        return self._take(self.lift_outside(first, advance, key))
+    def _lift(self, numbers: Progression, spec: Spec, key: Any) -> Node:
+        return self._take(self.lift_outside(numbers, spec, key))
 
     # --- operations ---------------------------------------------------------------------------------------
 
@@ -149,7 +151,7 @@ class _PaddedLoop:
 
     def _starts(self, column: Sequence[Node], key: Any) -> tuple[Node, ...]:
         """Where a slice, or a write, begins, which may advance from step to step of the loop around."""
-        if not advances_evenly(column):
+        if not have_progressing_starts(column):
             raise CannotRoll(f"{column[0].operator.name} is at places that do not advance by a constant")
         return starts_in_step(column, part_of(column[-1]).shape, self._lift, key)
 
@@ -169,7 +171,7 @@ class _PaddedLoop:
             size = sizes_in_step(extents, self._lift, key)
             spec = model.spec.with_shape(padded_shape(model, extents))
             return Value(constant(model.attributes["value"], spec), {dim: size(dim) for dim in extents})
-        advance = advance_of_constants(column)
-        if advance is None or extents or model.spec.ndim:
+        numbers = progression_of_constants(column)
+        if numbers is None or extents or model.spec.ndim:
             raise CannotRoll("a number in a loop inside does not advance by a constant")
-        return Value(self._lift(column[0], advance, key), {})
+        return Value(self._lift(numbers, model.spec, key), {})

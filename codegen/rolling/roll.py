@@ -21,7 +21,7 @@ from ...tracer.records import record
 from ..passes import run_passes
 from .bodies import share_loops, tidy_loops
 from .derived_carries import compute_when_read
-from .end_steps import with_first_steps, with_last_step
+from .end_steps import with_first_steps, with_last_steps
 from .periods import CannotRoll, Stretch, find_shorter, find_stretches, weight
 from .rolled import CannotRollLoop, RolledGraph
 from .steps import (
@@ -106,7 +106,7 @@ def _roll_once(
     for one, end in zip(in_order, [*(later.start for later in in_order[1:]), count]):
         shift = len(sequence) - count
         stretch = replace(one.stretch, start=one.start + shift)
-        loop = with_last_step(replace(one, stretch=stretch), sequence, end + shift)
+        loop = with_last_steps(replace(one, stretch=stretch), sequence, end + shift)
         loop = with_first_steps(loop, sequence, loops[-1].stop if loops else 0)
         loops.append(loop)
         notes[f"rolled: {_described(loop.stretch, sequence)}"] += 1

@@ -19,9 +19,10 @@ from pullback.tracer.spec import Spec
 from ...tracer.records import record
 from ..rewriting.slices import part_of
 from .periods import CannotRoll, window_for
+from .progressions import Progression
 from .ragged import Value, padded_shape, ragged_value, starts_in_step
 from .ragged_loops import padded_loop
-from .rows import advance_of_constants, counter, rows_of_nodes, rows_of_slices
+from .rows import counter, progression_of_constants, rows_of_nodes, rows_of_slices
 from .steps import Carried, Fixed, Local, Operand, Row, StepsOfLoop
 
 
@@ -233,17 +234,19 @@ class _MadeLoop:
         self.ragged[offset] = ragged_value(model, operands, extents, starts, self._advancing, (offset,))
         return self.ragged[offset].node
 
-    def _advancing(self, start: Node, advance: bool | int | float, key: Any) -> Node:
-        """A number that advances by a constant from step to step."""
+    def _advancing(self, numbers: Progression, spec: Spec, key: Any) -> Node:
+        """The number of a progression in a step."""
         if key not in self.lifted:
-            self.lifted[key] = make_input(start.spec, ""), start
+            self.lifted[key] = make_input(spec, ""), constant(numbers.first, spec)
         first = self.lifted[key][0]
-        if not advance:
+        if not numbers.advance:
             return first
         number = self._counter()
-        if start.dtype != number.dtype:
-            number = e.convert(number, dtype=start.dtype)
-        return first + constant(advance, Spec((), start.dtype)) * number
+        if numbers.cycle:
+            number = e.remainder(number + constant(numbers.phase, PLACE), constant(numbers.cycle, PLACE))
+        if spec.dtype != number.dtype:
+            number = e.convert(number, dtype=spec.dtype)
+        return first + constant(numbers.advance, Spec((), spec.dtype)) * number
 
     def _counter(self) -> Node:
         """The number of the step."""
@@ -282,9 +285,9 @@ class _MadeLoop:
 
     def _rows_from_outside(self, operand: Row, where: Any) -> Node:
         first = operand.nodes[0]
-        advance = advance_of_constants(operand.nodes)
-        if advance is not None:
-            return self._advancing(first, advance, where)
+        numbers = progression_of_constants(operand.nodes)
+        if numbers is not None:
+            return self._advancing(numbers, first.spec, where)
         key = ("rows", tuple(map(id, operand.nodes)))
         if key not in self.stacked:
             rows = rows_of_nodes(operand.nodes, self.graph.value)

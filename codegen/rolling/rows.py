@@ -15,6 +15,8 @@ from pullback.tracer.ops import creation
 from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import INT64
 
+from .progressions import Progression, progression_of
+
 WIDEST = 8
 """Positions that a slice may take in the dimension in which it advances."""
 MOST_STACKED = 64
@@ -39,27 +41,43 @@ def advances_evenly(column: Sequence[Node]) -> bool:
     return len(column) < 2 or bool((starts[1:] - starts[:-1] == starts[1] - starts[0]).all())
 
 
-def moved_on(before: Node, now: Node) -> Mapping[str, Any] | None:
-    """The attributes of the slice or write that follows two others at an equal distance; None if outside."""
-    attributes = dict(now.attributes)
-    for name in ("starts", "stops"):
-        pairs = zip(now.attributes[name], before.attributes[name])
-        attributes[name] = tuple(2 * one - earlier for one, earlier in pairs)
-    within = zip(attributes["starts"], attributes["stops"], now.operands[0].shape)
+def starts_of(column: Sequence[Node]) -> list[tuple[int, ...]]:
+    """Where the slices, or writes, of all steps begin, by dimension."""
+    return [*zip(*(node.attributes["starts"] for node in column))]
+
+
+def have_progressing_starts(column: Sequence[Node]) -> bool:
+    """Whether slices, or writes, begin at places that are a progression in each dimension."""
+    return all(progression_of(starts) is not None for starts in starts_of(column))
+
+
+def part_in_step(column: Sequence[Node], step: int) -> Mapping[str, Any] | None:
+    """The attributes of the slice or write in a step before those of a column, or behind; None if outside."""
+    first = column[0]
+    attributes = dict(first.attributes)
+    starts = []
+    for numbers in starts_of(column):
+        progression = progression_of(numbers)
+        if progression is None:
+            return None
+        starts.append(progression.at(step))
+    ends = zip(starts, attributes["starts"], attributes["stops"])
+    attributes |= {"starts": tuple(starts), "stops": tuple(start + (stop - old) for start, old, stop in ends)}
+    within = zip(starts, attributes["stops"], first.operands[0].shape)
     return attributes if all(start >= 0 and stop <= extent for start, stop, extent in within) else None
 
 
-def row_before(nodes: Sequence[Node]) -> Node | None:
-    """What comes before rows that advance by a constant; None of others, and where there is nothing more."""
+def row_in_step(nodes: Sequence[Node], step: int) -> Node | None:
+    """The row of a step in front of those given, or behind; None outside, and of what is no progression."""
     first = nodes[0]
-    advance, slices = advance_of_constants(nodes), _slices_behind(nodes)
-    if advance is not None:
-        return constant(first.attributes["value"] - advance, first.spec)
-    attributes = None if slices is None else moved_on(slices[1], slices[0])
+    numbers, slices = progression_of_constants(nodes), _slices_behind(nodes)
+    if numbers is not None:
+        return constant(numbers.at(step), first.spec)
+    attributes = None if slices is None else part_in_step(slices, step)
     if slices is None or attributes is None:
         return None
-    earlier = new_node(m.slice_, slices[0].operands, attributes, slices[0].spec, slices[0].origin)
-    return earlier if slices[0] is first else m.reshape(earlier, shape=first.shape)
+    part = new_node(m.slice_, slices[0].operands, attributes, slices[0].spec, slices[0].origin)
+    return part if slices[0] is first else m.reshape(part, shape=first.shape)
 
 
 def rows_of_slices(slices: Sequence[Node], base: Node) -> Node | None:
@@ -90,19 +108,12 @@ def _every(base: Node, like: Node, dim: int, start: int, advance: int, count: in
     return m.reshape(m.permute(part, dims=order), shape=(count, *rest))
 
 
-def advance_of_constants(nodes: Sequence[Node]) -> bool | int | float | None:
-    """By how much numbers advance; None if not by a constant, and of what are no numbers."""
-    first = nodes[0]
-    if not all(node.is_constant for node in nodes):
+def progression_of_constants(nodes: Sequence[Node]) -> Progression | None:
+    """What gives the numbers that constants are; None if nothing does, and of what are no numbers."""
+    dtype = nodes[0].dtype
+    if dtype.kind not in "if" or len(nodes) < 2 or not all(node.is_constant for node in nodes):
         return None
-    values = np.array([node.attributes["value"] for node in nodes], first.dtype)
-    positions = np.arange(len(nodes), dtype=first.dtype)
-    if first.dtype.kind not in "if" or len(nodes) < 2:
-        return None
-    advance = values[1] - values[0]
-    if not np.array_equal(values[0] + advance * positions, values):
-        return None
-    return advance.item()
+    return progression_of([node.attributes["value"] for node in nodes], dtype)
 
 
 def counter(steps: int) -> Node:
@@ -119,7 +130,7 @@ def can_stack(nodes: Sequence[Node]) -> bool:
 
 def is_copied(nodes: Sequence[Node]) -> bool:
     """Whether a stack of values must be made, since they are no rows of one array."""
-    return advance_of_constants(nodes) is None and _slices_behind(nodes) is None
+    return progression_of_constants(nodes) is None and _slices_behind(nodes) is None
 
 
 def rows_of_nodes(nodes: Sequence[Node], value: Callable[[Node], Node]) -> Node:

@@ -22,8 +22,9 @@ from pullback.tracer.ops.control import loop_result
 from ...tracer.records import record
 from ..rewriting.slices import part_of
 from .periods import CannotRoll, Stretch, is_part, weight
+from .progressions import progression_of
 from .ragged import Extent, extents_of, only_ones_differ, supports
-from .rows import advance_of, advances_evenly, can_stack, is_copied
+from .rows import advance_of, can_stack, have_progressing_starts, is_copied
 
 FEWEST_STEPS = 8
 """From which a stretch becomes a loop: fewer are compiled as soon written out, and fuse further."""
@@ -165,16 +166,26 @@ def split_evenly(
     """The parts of a stretch in which places, and whole numbers, advance evenly.
 
     Loops around a loop whose steps do nothing else leave one long stretch: at the end of each row the
-    places that slices read jump.
+    places that slices read jump. Where others go on evenly over all steps, those that jump belong to a cycle.
     """
     places = _places_of_steps(stretch, sequence, {} if known is None else known)
     advances = places[1:] - places[:-1]
     first = 0
+    if _are_in_cycles(places, advances) and _keeps_its_shapes(stretch, sequence):
+        yield stretch
+        return
     while first < stretch.steps:
         uneven = (advances[first:] != advances[first : first + 1]).any(axis=1)
         last = first + int(np.argmax(uneven)) if uneven.any() else stretch.steps - 1
         yield Stretch(stretch.start + first * stretch.period, stretch.period, last - first + 1)
         first = last + 1
+
+
+def _are_in_cycles(places: np.ndarray, advances: np.ndarray) -> bool:
+    """Whether places begin anew after so many steps, all that jump, beside others that never do."""
+    jumps = (advances != advances[:1]).any(axis=0)
+    goes_on = bool((~jumps & advances.any(axis=0)).any())
+    return goes_on and bool(jumps.any()) and all(progression_of(one) is not None for one in places.T[jumps])
 
 
 def _places_of_steps(stretch: Stretch, sequence: Sequence[Node], known: Places) -> np.ndarray:
@@ -205,6 +216,11 @@ def _places_of(column: Sequence[Node]) -> list[list[int]]:
 def _are_of_one_shape(column: Sequence[Node]) -> bool:
     """Whether the results of an operation have one shape in all steps; they are of one dtype."""
     return len({node.spec.shape for node in column}) == 1
+
+
+def _keeps_its_shapes(stretch: Stretch, sequence: Sequence[Node]) -> bool:
+    offsets = range(stretch.start, stretch.start + stretch.period)
+    return all(_are_of_one_shape(sequence[first : stretch.stop : stretch.period]) for first in offsets)
 
 
 def _is_whole(value: float) -> bool:
@@ -275,7 +291,7 @@ def classified(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int
         elif fixed and not _advances(column):
             invariant.add(offset)
         elif is_part(column[0]):
-            if not advances_evenly(column):
+            if not have_progressing_starts(column):
                 raise CannotRoll(f"{_name(column[0])} is at places that do not advance by a constant")
             windows.add(offset)
         operands.append(found)
@@ -301,7 +317,7 @@ def _extents(
     if extents is None or not supports(first):
         raise CannotRoll(f"{_name(first)} changes its shape from step to step")
     reads_ragged = first.operator in (m.slice_, m.slice_update) and _source(operands[0]) in changing
-    if is_part(first) and (not advances_evenly(column) or reads_ragged):
+    if is_part(first) and (not have_progressing_starts(column) or reads_ragged):
         raise CannotRoll(f"{_name(first)} is at places that do not advance by a constant")
     if first.operator is m.reshape and not only_ones_differ(column):
         raise CannotRoll(f"{_name(first)} reshapes what changes its shape from step to step")
