@@ -83,13 +83,14 @@ class LibraryWriter(RootWriter):
     def _whole(self, root: Call, scope: Scope) -> ir.Library:
         """`sort_positions(x[i], positions[i])`; raises where there is no result."""
         node, declared = root.node, call_of(root.node)
+        batch = node.operands[0].spec.ndim - declared.dims
         operands = [
-            self._part(read.node, read.indices[: len(read.indices) - declared.dims], scope)
-            for read in root.reads
+            self._part(read.node, read.indices[: len(read.indices) - (x.spec.ndim - batch)], scope)
+            for x, read in zip(node.operands, root.reads)
         ]
         if declared.transposes(**node.attributes):
             operands[0] = _transposed(operands[0])
-        out = self._part(node, root.target[: node.operands[0].spec.ndim - declared.dims], scope)
+        out = self._part(node, root.target[:batch], scope)
         failure = None
         if declared.refusal is not None:
             failure = self.tree.may_fail.setdefault(node, len(self.tree.may_fail))

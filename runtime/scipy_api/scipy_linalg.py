@@ -10,9 +10,9 @@ import numpy as np
 
 from ...tracer.errors import LinearAlgebraError, ShapeError, UnsupportedError
 from ...tracer.ops import elementwise as e
+from ...tracer.ops import exponentials
 from ...tracer.ops import linalg as la
 from ...tracer.ops import matrix_equations as equations
-from ...tracer.ops import matrix_functions
 from ...tracer.ops.lazy import scipy_linalg
 from ...tracer.trace import is_tracing
 from ..functions import PUBLIC, declared
@@ -335,7 +335,8 @@ def expm(A: Any) -> Tensor:
 def expm_frechet(A: Any, E: Any, method: str | None = None, compute_expm: bool = True) -> Any:
     """The exponential, and its derivative in the direction E."""
     x, direction = _doubles("expm_frechet", A, E)
-    found = apply(matrix_functions.expm_frechet, x, direction)
+    steps = apply(exponentials.exponentials, x._detached())
+    found = apply(exponentials.expm_frechet, x, direction, steps)
     return (expm(x), found) if compute_expm else found
 
 

@@ -45,6 +45,7 @@ NOT_IN_THE_TABLE = {
     ),
     "matrix_exp": DECOMPOSED,
     "expm_frechet": DECOMPOSED,
+    "exponential_of_steps": DECOMPOSED,
     "pinv": DECOMPOSED,
     "pinv_above": DECOMPOSED,
     "gemm": "made by code generation alone: tests/graphs/test_contractions.py",

@@ -16,7 +16,7 @@ from ..operator import OPERATORS, Array, Operator, WholeCall, declare
 from ..spec import Spec, complex_dtype, real_dtype
 from . import decompositions, general_eigenvalues, matrix_functions
 from .complex_matrices import DETERMINANT, LOGARITHM, SIGN, determinant_of_pairs
-from .elementwise import complex_of, convert, elementwise, imag, multiply, real
+from .elementwise import complex_of, convert, elementwise, imag, multiply, real, zeros_like
 from .movement import of_pairs, pairs_of
 
 # --- functions of numbers -------------------------------------------------------------------------------
@@ -112,7 +112,9 @@ def _cotangent(
     g: Array, y: Array, operands: Sequence[Array], index: int, specs: Sequence[Spec], y_spec: Spec,
     of: str, pairs: tuple[int, ...], options: Options,
 ) -> Array:  # fmt: skip
-    """By the operator's own rule, whose complex numbers `differentiate` splits."""
+    """By the operator's own rule, whose complex numbers `differentiate` splits; 0 where it has none."""
+    if OPERATORS[of].rule_for(index) is None:
+        return zeros_like(operands[index])
     given = [of_pairs(one) if place in pairs else one for place, one in enumerate(operands)]
     if len(operands) in pairs:
         g, y, y_spec = of_pairs(g), of_pairs(y), whole_spec(y_spec)

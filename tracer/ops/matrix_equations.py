@@ -14,10 +14,10 @@ from ..errors import GradientError, ShapeError
 from ..operator import HOLOMORPHIC, OWN_RULES, Array, declare
 from ..spec import Spec, spec_of
 from .elementwise import conjugated, multiply
+from .exponentials import of_blocks
 from .lazy import scipy_linalg
 from .linalg import product, transposed
 from .matrices import infer_square, of_each_matrix, routine
-from .matrix_functions import of_blocks
 from .movement import between, concatenate, pad
 from .reduction import sum_
 

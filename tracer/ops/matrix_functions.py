@@ -1,8 +1,4 @@
-"""Functions of matrices: the exponential with its derivative, and the pseudo-inverse.
-
-The rules: Al-Mohy and Higham, "Computing the Frechet derivative of the matrix exponential" (2009); Golub and
-Pereyra, "The differentiation of pseudo-inverses" (1973).
-"""
+"""The pseudo-inverse. Its rule: Golub and Pereyra, "The differentiation of pseudo-inverses" (1973)."""
 
 from __future__ import annotations
 
@@ -12,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..operator import HOLOMORPHIC, OWN_RULES, Array, WholeCall, declare
+from ..operator import OWN_RULES, Array, declare
 from ..spec import Spec
 from .decompositions import (
     columns_of,
     finite,
-    in_planes,
     is_number,
-    matrix,
     plane_of,
     require_matrix,
     rows_of,
@@ -27,110 +21,14 @@ from .decompositions import (
 )
 from .elementwise import (
     absolute,
-    exp,
     greater,
     is_complex,
     maximum,
-    multiply,
     real,
     scaled,
     where,
-    zeros_like,
 )
-from .lazy import scipy_linalg
-from .linalg import adjoint, in_lower_half, product, transposed
-from .matrices import of_each_matrix
-from .movement import concatenate
-
-
-def of_blocks(function: Callable[[Array], Array], a: Array, direction: Array) -> Array:
-    """The derivative of a function of matrices: the upper right part of that of [[a, direction], [0, a]]."""
-    rank, size = len(a.shape), a.shape[-1]
-    above = concatenate(a, direction, dim=rank - 1)
-    below = concatenate(zeros_like(a), a, dim=rank - 1)
-    whole = function(concatenate(above, below, dim=rank - 2))
-    return columns_of(rows_of(whole, 0, size), size, 2 * size)
-
-
-def _exp_cotangent(g: Array, a: Array) -> Array:
-    return expm_frechet(transposed(a), g)
-
-
-exponentials = matrix(
-    "exponentials", planes=6, square=True, functions=("exponential",),
-    evaluate=lambda a: in_planes(a, _expm(a), *[np.zeros((0, 0))] * 5),
-    vjp={"a": lambda g, a: _exp_cotangent(plane_of(g, 0), a)}, of_complex=HOLOMORPHIC,
-    doc="the exponential of a matrix, and room to compute it in",
-)  # fmt: skip
-
-
-def _infer_square(a: Spec) -> Spec:
-    require_matrix("matrix_exp", a, True)
-    return a
-
-
-def _expm(a: np.ndarray) -> np.ndarray:
-    double = np.result_type(a.dtype, np.float64)
-    return np.asarray(scipy_linalg().expm(a.astype(double))).astype(a.dtype) if a.size else np.array(a)
-
-
-matrix_exp = declare(
-    "matrix_exp", "composite", "a", infer=_infer_square, evaluate=_expm,
-    body=lambda a: exp(a) if is_number(a) else plane_of(exponentials(a), 0),
-    vjp={"a": _exp_cotangent}, grad_fn="LinalgMatrixExp", of_complex=HOLOMORPHIC,
-    doc="the sum of the powers a ** k / k!",
-)  # fmt: skip
-
-
-def _beside(x: Array) -> Array:
-    """[[x, 0], [0, x]]"""
-    rank, nothing = len(x.shape), zeros_like(x)
-    rows = concatenate(x, nothing, dim=rank - 1), concatenate(nothing, x, dim=rank - 1)
-    return concatenate(*rows, dim=rank - 2)
-
-
-def _infer_direction(a: Spec, direction: Spec) -> Spec:
-    require_matrix("expm_frechet", a, True)
-    if a.shape != direction.shape:
-        raise ShapeError(f"expm_frechet: directions of shape {a.shape} expected, found {direction.shape}.")
-    return a
-
-
-def _frechet(a: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    double = np.result_type(a.dtype, np.float64)
-    given = a.astype(double, copy=False), direction.astype(double, copy=False)
-    return of_each_matrix(_frechet_of_one, *given).astype(a.dtype, copy=False)
-
-
-def _frechet_of_one(a: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """SciPy's, which raises for nan and inf: there the derivative is nan."""
-    if not (np.isfinite(a).all() and np.isfinite(direction).all()):
-        return np.full_like(a, np.nan)
-    return np.asarray(scipy_linalg().expm_frechet(a, direction, compute_expm=False))
-
-
-exponential_derivatives = declare(
-    "exponential_derivatives", "decomposition", "a direction", of_complex=HOLOMORPHIC,
-    infer=lambda a, direction: a.with_shape((*a.shape[:-2], 12, *a.shape[-2:])),
-    evaluate=lambda a, direction: in_planes(a, _expm(a), _frechet(a, direction), *[np.zeros((0, 0))] * 10),
-    call=WholeCall(("exponential_derivative",)),
-    doc="the exponential of a matrix, its derivative in a direction, and room to compute them in",
-)  # fmt: skip
-expm_frechet = declare(
-    "expm_frechet", "composite", "a direction", infer=_infer_direction, needs_own_rule=True,
-    evaluate=lambda a, direction: _frechet(a, direction) if a.size else np.array(a),
-    body=lambda a, direction: multiply(exp(a), direction)
-    if is_number(a)
-    else plane_of(exponential_derivatives(a, direction), 1),
-    vjp={
-        "a": lambda g, a, direction: of_blocks(
-            lambda whole: expm_frechet(whole, _beside(transposed(direction))), transposed(a), g
-        ),
-        "direction": lambda g, a: expm_frechet(transposed(a), g),
-    },
-    of_complex=HOLOMORPHIC,
-    doc="the derivative of a matrix's exponential in a direction",
-)  # fmt: skip
+from .linalg import adjoint, in_lower_half, product
 
 
 def _evaluate_pinv(a: np.ndarray, tolerance: Any, hermitian: bool) -> np.ndarray:

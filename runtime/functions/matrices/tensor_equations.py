@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from ....tracer.errors import ShapeError
-from ....tracer.ops import matrix_functions
-from ...tape.apply import apply
+from ....tracer.ops import exponentials
+from ....tracer.trace import is_tracing, itself
+from ...tape.apply import apply, unwrap
+from ...tape.direct import unrecorded
 from ...values.tensor import Tensor
 from ..common import (
     conjugate,
@@ -17,12 +20,13 @@ from ..common import (
     one_dim,
     promoted,
     tensor,
+    with_short_way,
 )
 from ..declared import mul
 from ..declared import sum as sum_of
 from ..shapes.grids import powers
 from ..shapes.movement import movedim, reshape_to
-from .linalg import inverse, solved, square
+from .linalg import inverse, is_square_outside_of_traces, solved, square
 
 __all__ = ["matrix_exp"]
 
@@ -35,7 +39,27 @@ def matrix_exp(input: Tensor) -> Tensor:
         >>> matrix_exp(tensor([[0.0]]))
         tensor([[1.]])
     """
-    return apply(matrix_functions.matrix_exp, square(input, "matrix_exp"))
+    a = square(input, "matrix_exp")
+    if not (is_tracing() and a.is_complex()):
+        return apply(exponentials.matrix_exp, a)
+    steps = apply(exponentials.exponentials, a._detached())  # which Python computes: there is one call
+    return apply(exponentials.exponential_of_steps, a, steps, grad_name=EXPONENTIAL)
+
+
+EXPONENTIAL = "LinalgMatrixExpBackward0"
+_exponential_unrecorded = unrecorded(lambda a: (exponentials.matrix_exp.evaluate(a),), itself)
+
+
+def exponential_directly(input: Any = None, *more: Any) -> Any:
+    """Where a gradient follows, it is made of the steps that are taken here."""
+    found = _exponential_unrecorded(input, *more)
+    if found is not NotImplemented or more or not is_square_outside_of_traces(input):
+        return found
+    steps = exponentials.exponentials.evaluate(unwrap(input))
+    return apply(exponentials.exponential_of_steps, input, steps, grad_name=EXPONENTIAL)
+
+
+with_short_way(matrix_exp, exponential_directly)
 
 
 @matrix_named_either_way
