@@ -20,6 +20,7 @@ from pullback.tracer.ops.contraction import split_subscripts
 from pullback.tracer.ops.control import UNKNOWN_LENGTH, loop_result
 from pullback.tracer.ops.creation import iota
 from pullback.tracer.ops.indexing import SCATTERS
+from pullback.tracer.ops.matrix_roots import FUNCTIONS
 from pullback.tracer.ops.windows import slice_at
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import reshape_groups
@@ -442,6 +443,11 @@ def _sides(node: Node, operands: list[Symbols]) -> Symbols:
     return operands[-1]
 
 
+def _along(node: Node, operands: list[Symbols]) -> Symbols:
+    """Derivatives of a matrix have the shape of their directions, the second operand."""
+    return operands[1]
+
+
 def _of_batches(node: Node, operands: list[Symbols]) -> Symbols:
     """What a function of Python's gives: as many rows as it is given, if it takes batches."""
     symbols = _fresh(node, operands)
@@ -509,6 +515,8 @@ _RULES: dict[str, Rule] = {
     "symmetric_factors": _fresh,
     "symmetric_solution": _sides,
     "sylvester": _sides,
+    **{one.parts.name: _decomposition for one in FUNCTIONS},
+    **{one.derivative.name: _along for one in FUNCTIONS},
     "banded_solution": _sides,
     "definite_banded_solution": _sides,
     "reduction": _reduced,

@@ -10,14 +10,14 @@ import numpy as np
 
 from ...tracer.errors import LinearAlgebraError, ShapeError, UnsupportedError
 from ...tracer.ops import elementwise as e
-from ...tracer.ops import exponentials
+from ...tracer.ops import exponentials, matrix_roots
 from ...tracer.ops import linalg as la
 from ...tracer.ops import matrix_equations as equations
 from ...tracer.ops.lazy import scipy_linalg
 from ...tracer.trace import is_tracing
 from ..functions import PUBLIC, declared
 from ..functions.common import INTEGERS, array_dtype, as_dtype, conjugate, fail, filled
-from ..functions.matrices import decompositions, elimination, least_squares, linalg
+from ..functions.matrices import decompositions, elimination, least_squares, linalg, tensor_equations
 from ..functions.matrices.contraction import matmul
 from ..functions.shapes import grids, joining, parts
 from ..numpy_api.protocols import FUNCTIONS
@@ -366,13 +366,17 @@ def sinhm(A: Any) -> Tensor:
 def sqrtm(A: Any, disp: Any = None, blocksize: Any = None) -> Tensor:
     """The root whose eigenvalues have positive real parts; of a real matrix, where that is real."""
     _require_result_alone("sqrtm", disp)
-    return apply(equations.sqrtm, _square(A, "sqrtm"))
+    return _by_parts(matrix_roots.square_root, _square(A, "sqrtm"))
 
 
 def logm(A: Any, disp: Any = None) -> Tensor:
     """The principal logarithm; of a real matrix, where that is real."""
     _require_result_alone("logm", disp)
-    return apply(equations.logm, _square(A, "logm"))
+    return _by_parts(matrix_roots.logarithm, _square(A, "logm"))
+
+
+def _by_parts(function: matrix_roots.MatrixFunction, a: Tensor) -> Tensor:
+    return tensor_equations.by_parts(a, function.whole, function.parts, function.of_parts)
 
 
 def _require_result_alone(function: str, disp: Any) -> None:

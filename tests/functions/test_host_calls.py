@@ -21,7 +21,7 @@ from uncompiled import uncompiled
 
 import pullback as pb
 from pullback.tracer.operator import OPERATORS, operators
-from pullback.tracer.ops import elliptic, error_functions, polynomials, special, transcendents
+from pullback.tracer.ops import elliptic, error_functions, matrix_roots, polynomials, special, transcendents
 from pullback.tracer.ops import matrix_equations as equations
 
 pytestmark = pytest.mark.part(4)
@@ -87,8 +87,18 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
     "fft": (lambda x: abs(pb.fft.fft(x * (1 + 1j), dim=0)), POSITIVE),
     "rfft": (lambda x: abs(pb.fft.rfft(x, n=4)), POSITIVE),
     "irfft": (lambda x: pb.fft.irfft(x * (1 - 1j), n=3), X),
-    "sqrtm": (lambda x: x @ equations.sqrtm(x.mT @ x), POSITIVE),
-    "logm": (lambda x: x @ equations.logm(x.mT @ x), POSITIVE),
+    "sqrtm": (lambda x: x @ matrix_roots.square_root.whole(x.mT @ x), POSITIVE),
+    "logm": (lambda x: x @ matrix_roots.logarithm.whole(x.mT @ x), POSITIVE),
+    **{
+        one.parts.name: (lambda x, one=one: x @ one.parts(x.mT @ x)[0], POSITIVE)
+        for one in matrix_roots.FUNCTIONS
+    },
+    **{
+        one.derivative.name: (
+            lambda x, one=one: x @ one.derivative(x.mT @ x, x[:3], one.parts((x.mT @ x).detach())), POSITIVE
+        )
+        for one in matrix_roots.FUNCTIONS
+    },
     "sylvester": (lambda x: equations.sylvester(x @ x.mT, x.mT @ x, x), POSITIVE),
     "banded_solution": (
         lambda x: equations.banded_solution(x.mT, x + 0.0, lower=2, upper=0),

@@ -11,6 +11,7 @@ from scipy.linalg import lstsq, lu_solve, solve_banded, solveh_banded, sqrtm
 
 import pullback as pb
 from pullback.errors import UnsupportedError
+from pullback.tracer.ops import matrix_roots
 
 pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
 
@@ -151,7 +152,7 @@ def test_what_has_no_result_or_no_real_one_is_an_error() -> None:
             pb.grad(transform(lambda a: sqrtm(a).sum()))(-np.eye(2))
         with pytest.raises(np.linalg.LinAlgError, match="eigenvalue in common"):
             pb.vjp(transform(lambda a: scipy.linalg.solve_sylvester(a, -a, Q)), np.diag([1.0, 2, 3, 4]))
-        with pytest.raises(np.linalg.LinAlgError, match="eigenvalue in common"):
+        with pytest.raises(np.linalg.LinAlgError, match="sqrtm: the matrix is singular"):
             pb.grad(transform(lambda a: sqrtm(a).sum()))(np.zeros((2, 2)))
         with pytest.raises(np.linalg.LinAlgError, match="logm: the matrix is singular"):
             pb.grad(transform(lambda a: scipy.linalg.logm(a).sum()))(np.zeros((2, 2)))
@@ -165,20 +166,37 @@ def test_what_has_no_result_or_no_real_one_is_an_error() -> None:
 
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_the_gradient_of_a_square_root_takes_one_schur_decomposition(dtype: Any, monkeypatch: Any) -> None:
-    counted = []
-    schur = scipy.linalg.schur
-
-    def counting(*given: Any, **options: Any) -> Any:
-        counted.append(1)
-        return schur(*given, **options)
-
-    monkeypatch.setattr(scipy.linalg, "schur", counting)
+    counted, schur = [], matrix_roots.schur_form
+    monkeypatch.setattr(matrix_roots, "schur_form", lambda a: counted.append(1) or schur(a))
     a = (np.arange(9.0).reshape(3, 3) / 9 + 3 * np.eye(3)).astype(dtype)
     slope = pb.grad(lambda a: sqrtm(a).real.sum())(a)
     x, unit = sqrtm(a), np.eye(3)
     expected = np.linalg.solve(np.kron(x.T, unit) + np.kron(unit, x), np.ones(9)).reshape(3, 3)
     np.testing.assert_allclose(slope, expected, rtol=1e-10)
     assert len(counted) == 1
+
+
+@pytest.mark.parametrize("name", ["sqrtm", "logm"])
+def test_functions_of_matrices_and_their_gradients_share_a_decomposition(name: str) -> None:
+    """Of matrices with blocks in the triangle, larger than those whose equations LAPACK solves."""
+    function = getattr(scipy.linalg, name)
+    a = np.random.default_rng(1).normal(size=(60, 60)) / 8 + 2 * np.eye(60)
+    direction = np.random.default_rng(2).normal(size=(60, 60))
+    gradient = pb.value_and_grad(pb.compile(lambda a: (function(a) * direction).sum()))
+    assert gradient.source(a).count(f"{name}_parts(") == 1
+    value, slope = gradient(a)
+    np.testing.assert_allclose(value, (function(a) * direction).sum())
+    blocks = np.block([[a.T, direction], [np.zeros_like(a), a.T]])
+    np.testing.assert_allclose(slope, function(blocks)[:60, 60:], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("given", [1e-7, 1e3])
+def test_the_derivative_of_a_logarithm_of_matrices_far_from_the_unit_matrix(given: float) -> None:
+    a = given * np.array([[2.0, 1.0, 5.0], [0.0, 2.0, 1.0], [0.0, 0.0, 2.0]])  # with one eigenvalue thrice
+    direction = np.arange(9.0).reshape(3, 3)
+    slope = pb.grad(lambda a: (scipy.linalg.logm(a) * direction).sum())(a)
+    back = scipy.linalg.expm_frechet(scipy.linalg.logm(a).T, slope, compute_expm=False)
+    np.testing.assert_allclose(back, direction, rtol=1e-9, atol=1e-9)
 
 
 def test_options_that_are_not_there_are_refused() -> None:

@@ -27,6 +27,7 @@ DERIVED_BY_PYTHON = frozenset(("igamma", "igammac"))
 MATRICES = "of square matrices alone: tests/functions/test_linalg.py"
 EAGER = "evaluated by NumPy and SciPy alone: tests/functions/test_special.py"
 OF_PARTS = "of complex numbers alone: tests/functions/test_complex_operators.py"
+OF_SCIPY = "of matrices: tests/functions/test_scipy_linalg.py"
 DECOMPOSED = "of matrices: tests/functions/test_decompositions.py"
 NOT_IN_THE_TABLE = {
     **{operator.name: EAGER for operator in OPERATORS.values() if operator.family == "eager"},
@@ -46,6 +47,8 @@ NOT_IN_THE_TABLE = {
     "matrix_exp": DECOMPOSED,
     "expm_frechet": DECOMPOSED,
     "exponential_of_steps": DECOMPOSED,
+    "sqrtm_of_parts": OF_SCIPY,
+    "logm_of_parts": OF_SCIPY,
     "pinv": DECOMPOSED,
     "pinv_above": DECOMPOSED,
     "gemm": "made by code generation alone: tests/graphs/test_contractions.py",

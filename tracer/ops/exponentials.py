@@ -69,17 +69,18 @@ _OF_UNIT = np.array(COEFFICIENTS)[:, :1]
 
 
 def _expm(a: np.ndarray) -> np.ndarray:
-    return np.asarray(scipy_linalg().expm(_doubles(a))).astype(a.dtype) if a.size else np.array(a)
+    return np.asarray(scipy_linalg().expm(doubles(a))).astype(a.dtype) if a.size else np.array(a)
 
 
-def _doubles(a: np.ndarray) -> np.ndarray:
+def doubles(a: np.ndarray) -> np.ndarray:
+    """In double precision."""
     return a.astype(np.result_type(a.dtype, np.float64), copy=False)
 
 
 def _steps(a: np.ndarray) -> np.ndarray:
     if not a.size:
         return np.zeros(exponentials.infer(spec_of(a)).shape, a.dtype)
-    return of_each_matrix(_steps_of_one, _doubles(a)).astype(a.dtype, copy=False)
+    return of_each_matrix(_steps_of_one, doubles(a)).astype(a.dtype, copy=False)
 
 
 def _steps_of_one(a: np.ndarray) -> np.ndarray:
@@ -131,7 +132,7 @@ def _combined(powers: np.ndarray, of_unit: np.ndarray | None = None) -> np.ndarr
 def _derivative(direction: np.ndarray, steps: np.ndarray) -> np.ndarray:
     if not direction.size:
         return np.array(direction)
-    found = of_each_matrix(_derivative_of_one, _doubles(direction), _doubles(steps))
+    found = of_each_matrix(_derivative_of_one, doubles(direction), doubles(steps))
     return found.astype(direction.dtype, copy=False)
 
 
@@ -168,7 +169,7 @@ def of_blocks(function: Callable[[Array], Array], a: Array, direction: Array) ->
     return columns_of(rows_of(whole, 0, size), size, 2 * size)
 
 
-def _beside(x: Array) -> Array:
+def beside(x: Array) -> Array:
     """[[x, 0], [0, x]]"""
     rank, nothing = len(x.shape), zeros_like(x)
     rows = concatenate(x, nothing, dim=rank - 1), concatenate(nothing, x, dim=rank - 1)
@@ -231,7 +232,7 @@ expm_frechet = declare(
     else plane_of(exponential_derivatives(direction, steps), RESULT),
     vjp={
         "a": lambda g, a, direction: of_blocks(
-            lambda whole: expm_frechet(whole, _beside(transposed(direction)), exponentials(whole)),
+            lambda whole: expm_frechet(whole, beside(transposed(direction)), exponentials(whole)),
             transposed(a), g,
         ),
         "direction": lambda g, a, steps: _cotangent(g, a, steps),

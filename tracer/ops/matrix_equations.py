@@ -1,12 +1,10 @@
-"""Equations and functions of matrices that NumPy and SciPy evaluate, for generated code as well.
+"""Equations of matrices that NumPy and SciPy evaluate, for generated code as well.
 
-The rules: Higham, Functions of Matrices (2008), chapters 3, 6 and 11; Golub and Pereyra (1973), by way of
+The rules: Higham, Functions of Matrices (2008), appendix B; Golub and Pereyra (1973), by way of
 `pinv`, for least squares.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
@@ -14,10 +12,9 @@ from ..errors import GradientError, ShapeError
 from ..operator import HOLOMORPHIC, OWN_RULES, Array, declare
 from ..spec import Spec, spec_of
 from .elementwise import conjugated, multiply
-from .exponentials import of_blocks
 from .lazy import scipy_linalg
 from .linalg import product, transposed
-from .matrices import infer_square, of_each_matrix, routine
+from .matrices import of_each_matrix, routine
 from .movement import between, concatenate, pad
 from .reduction import sum_
 
@@ -167,43 +164,4 @@ definite_banded_solution = declare(
     vjp={"bands": _definite_cotangent, "b": lambda g, bands: definite_banded_solution(bands, g)},
     of_complex=OWN_RULES,
     doc="the x with a x = b, for the diagonal and the diagonals below it of a positive definite matrix",
-)  # fmt: skip
-
-# --- functions ----------------------------------------------------------------------------------------------
-
-
-def _real_where_real(name: str, compute: Callable[[np.ndarray], np.ndarray]) -> Callable[..., np.ndarray]:
-    """A function of SciPy's; LinAlgError where it is complex of a real matrix."""
-
-    def of_one(a: np.ndarray) -> np.ndarray:
-        found = compute(a) if a.size else a
-        if found.dtype.kind == "c" and a.dtype.kind != "c":
-            raise np.linalg.LinAlgError(
-                f"{name}: of a real matrix with negative eigenvalues it is complex. Make the matrix complex: "
-                "a.astype(complex)."
-            )
-        return found.astype(a.dtype, copy=False)
-
-    return lambda a: of_each_matrix(of_one, a)
-
-
-sqrtm = declare(
-    "sqrtm", "eager", "a", infer=infer_square("sqrtm"), of_complex=HOLOMORPHIC,
-    evaluate=_real_where_real("sqrtm", lambda a: scipy_linalg().sqrtm(a)),
-    vjp={"a": lambda g, y: sylvester(transposed(y), transposed(y), g)},
-    doc="the matrix whose square a matrix is, with eigenvalues of positive real parts",
-)  # fmt: skip
-
-
-def _logm(a: np.ndarray) -> np.ndarray:
-    if np.isneginf(np.linalg.slogdet(a)[1]):  # of which SciPy gives numbers, with a warning
-        raise np.linalg.LinAlgError("logm: the matrix is singular, so it has no logarithm.")
-    return scipy_linalg().logm(a)
-
-
-logm = declare(
-    "logm", "eager", "a", infer=infer_square("logm"), of_complex=HOLOMORPHIC,
-    evaluate=_real_where_real("logm", _logm),
-    vjp={"a": lambda g, a: of_blocks(logm, transposed(a), g)},
-    doc="the matrix whose exponential a matrix is, with eigenvalues of imaginary parts between -pi and pi",
 )  # fmt: skip

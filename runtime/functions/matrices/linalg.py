@@ -75,14 +75,6 @@ def require_pivots(pivots: Tensor, both: Tensor, function: str, argument: str = 
         )
 
 
-def is_square_outside_of_traces(input: Any) -> bool:
-    """Whether it is a Tensor of square matrices, floating or complex and not empty, in eager code."""
-    if not isinstance(input, Tensor) or innermost() is not None:
-        return False
-    a = unwrap(input)
-    return bool(a.size and a.dtype.kind in CONTINUOUS and a.ndim > 1 and a.shape[-1] == a.shape[-2])
-
-
 @matrix_named_either_way
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The X with A X = B, or X A = B without `left`; B is a matrix, or a vector, or a batch of them.
@@ -214,9 +206,12 @@ _slogdet_unrecorded = unrecorded(_sign_and_log, SignAndLog)
 def slogdet_directly(input: Any = None, *more: Any) -> Any:
     """Where a gradient follows, the matrices are factored once, for all of it."""
     found = _slogdet_unrecorded(input, *more)
-    if found is not NotImplemented or more or not is_square_outside_of_traces(input):
+    if found is not NotImplemented or more or not isinstance(input, Tensor) or innermost() is not None:
         return found
-    factors = eliminated.evaluate(unwrap(input))
+    a = unwrap(input)
+    if not a.size or a.dtype.kind not in CONTINUOUS or a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        return NotImplemented
+    factors = eliminated.evaluate(a)
     parts = (la.sign_of_det_factored, la.logabsdet_factored)
     return SignAndLog(*(apply(one, input, factors, grad_name="LinalgSlogdetBackward0") for one in parts))
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ....tracer.errors import ShapeError
-from ....tracer.ops import exponentials
+from ....tracer.operator import Operator
+from ....tracer.ops import exponentials as ex
 from ....tracer.trace import is_tracing, itself
-from ...tape.apply import apply, unwrap
+from ...tape.apply import apply
 from ...tape.direct import unrecorded
+from ...values.modes import is_recording
 from ...values.tensor import Tensor
 from ..common import (
     conjugate,
@@ -26,7 +27,7 @@ from ..declared import mul
 from ..declared import sum as sum_of
 from ..shapes.grids import powers
 from ..shapes.movement import movedim, reshape_to
-from .linalg import inverse, is_square_outside_of_traces, solved, square
+from .linalg import inverse, solved, square
 
 __all__ = ["matrix_exp"]
 
@@ -40,26 +41,21 @@ def matrix_exp(input: Tensor) -> Tensor:
         tensor([[1.]])
     """
     a = square(input, "matrix_exp")
-    if not (is_tracing() and a.is_complex()):
-        return apply(exponentials.matrix_exp, a)
-    steps = apply(exponentials.exponentials, a._detached())  # which Python computes: there is one call
-    return apply(exponentials.exponential_of_steps, a, steps, grad_name=EXPONENTIAL)
+    if is_tracing() and not a.is_complex():  # code shares the steps with those of the gradient
+        return apply(ex.matrix_exp, a)
+    return by_parts(a, ex.matrix_exp, ex.exponentials, ex.exponential_of_steps, "LinalgMatrixExpBackward0")
 
 
-EXPONENTIAL = "LinalgMatrixExpBackward0"
-_exponential_unrecorded = unrecorded(lambda a: (exponentials.matrix_exp.evaluate(a),), itself)
+with_short_way(matrix_exp, unrecorded(lambda a: (ex.matrix_exp.evaluate(a),), itself))
 
 
-def exponential_directly(input: Any = None, *more: Any) -> Any:
-    """Where a gradient follows, it is made of the steps that are taken here."""
-    found = _exponential_unrecorded(input, *more)
-    if found is not NotImplemented or more or not is_square_outside_of_traces(input):
-        return found
-    steps = exponentials.exponentials.evaluate(unwrap(input))
-    return apply(exponentials.exponential_of_steps, input, steps, grad_name=EXPONENTIAL)
-
-
-with_short_way(matrix_exp, exponential_directly)
+def by_parts(
+    a: Tensor, whole: Operator, parts: Operator, of_parts: Operator, name: str | None = None
+) -> Tensor:
+    """A function of matrices; where a gradient may follow, of parts that it is made of as well."""
+    if not is_tracing() and not (a.requires_grad and is_recording()):
+        return apply(whole, a)
+    return apply(of_parts, a, apply(parts, a._detached()), grad_name=name)
 
 
 @matrix_named_either_way
