@@ -144,6 +144,8 @@ GATHERED: dict[Any, Callable[..., Any]] = {
     np.linalg.eigh: EighResult, np.linalg.eigvalsh: itself, np.linalg.svd: SVDResult,
     np.linalg.svdvals: itself, np.linalg.qr: QRResult,
 }  # fmt: skip
+OF_TRIANGLES = (np.linalg.eigh, np.linalg.eigvalsh)
 DIRECT_FUNCTIONS |= {
-    function: decompositions.SHORT_WAYS[function.__name__](gather) for function, gather in GATHERED.items()
+    function: decompositions.SHORT_WAYS[function.__name__](gather, function in OF_TRIANGLES)
+    for function, gather in GATHERED.items()
 }

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..array_rules import of_arrays
 from ..errors import GradientError, ShapeError
 from ..lapack import ROUTINES
 from ..operator import HOLOMORPHIC, OWN_RULES, Array, Operator, WholeCall, declare
@@ -133,21 +134,25 @@ def in_planes(a: np.ndarray, *parts: np.ndarray) -> np.ndarray:
     """The parts, in the first rows and columns of planes of a's shape."""
     result = np.zeros((*a.shape[:-2], len(parts), *a.shape[-2:]), a.dtype)
     for place, one in enumerate(parts):
-        result[..., place, : one.shape[-2], : one.shape[-1]] = one
+        rows, columns = one.shape[-2:]
+        result[..., place, :rows, :columns] = one
     return result
 
 
+@of_arrays(lambda planes, place: planes[..., place, :, :])
 def plane_of(planes: Array, place: int) -> Array:
     """One plane."""
     part = between(planes, -3, place, place + 1)
     return reshape(part, shape=(*part.shape[:-3], *part.shape[-2:]))
 
 
+@of_arrays(lambda x, start, stop: x[..., start:stop, :])
 def rows_of(x: Array, start: int, stop: int) -> Array:
     """Some rows of each matrix."""
     return between(x, -2, start, stop)
 
 
+@of_arrays(lambda x, start, stop: x[..., start:stop])
 def columns_of(x: Array, start: int, stop: int) -> Array:
     return transposed(rows_of(transposed(x), start, stop))
 
@@ -201,16 +206,36 @@ def is_number(a: Array) -> bool:
     return tuple(a.shape[-2:]) == (1, 1)
 
 
+def _quotient_of_arrays(x: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+    found = x / gaps
+    if not gaps.all():
+        found[(x == 0) & (gaps == 0)] = 0
+    return found
+
+
+@of_arrays(_quotient_of_arrays)
 def quotient(x: Array, gaps: Array) -> Array:
     """x / gaps, and 0 for 0 / 0: equal eigenvalues matter to their vectors alone."""
     nothing = logical_and(equal(x, 0.0), equal(gaps, 0.0))
     return where(nothing, 0.0, x / where(nothing, 1.0, gaps))
 
 
+def _with_diagonal_of_arrays(x: np.ndarray, row: Any) -> np.ndarray:
+    found = x.copy()
+    np.einsum("...ii->...i", found)[...] = row if isinstance(row, float) else row[..., 0, :]
+    return found
+
+
+@of_arrays(_with_diagonal_of_arrays)
+def with_diagonal(x: Array, row: Array | float) -> Array:
+    """Matrices with the numbers of a row, or one number, on their diagonals."""
+    unit = unit_like(x)
+    return where(equal(unit, 1.0), row if isinstance(row, float) else multiply(unit, row), x)
+
+
 def differences(row: Array) -> Array:
     """At (i, j) row[j] - row[i], and 1 on the diagonal."""
-    difference = row - transposed(row)
-    return where(equal(unit_like(difference), 1.0), 1.0, difference)
+    return with_diagonal(row - transposed(row), 1.0)
 
 
 def _asymmetry(x: Array) -> Array:
@@ -237,7 +262,7 @@ def _strictly_lower(x: Array) -> Array:
     return lower - diagonal_of(lower)
 
 
-def require_matrix(name: str, a: Spec, square: bool = False) -> None:
+def require_matrix(name: str, a: Spec | np.ndarray, square: bool = False) -> None:
     if a.ndim < 2 or (square and a.shape[-1] != a.shape[-2]):
         raise ShapeError(f"{name}: {'square ' if square else ''}matrices expected, found shape {a.shape}.")
 
@@ -247,6 +272,7 @@ def require_matrix(name: str, a: Spec, square: bool = False) -> None:
 
 def _symmetric_by_lapack(a: np.ndarray, routine: str, lower: bool) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, and the matrix that LAPACK leaves, by column."""
+    require_matrix(routine, a, True)
     across = a.swapaxes(-1, -2).copy()
     if not _is_finite(across):  # of the other triangle LAPACK reads nothing
         finite(np.triu(across) if lower else np.tril(across))
@@ -283,8 +309,7 @@ def _eigh_cotangent(g: Array, y: Array) -> Array:
     if is_complex(inside):
         inside = free_phase(inside, function="linalg.eigh")
     inside = quotient(inside, differences(values))
-    unit = unit_like(inside)
-    inside = where(equal(unit, 1.0), multiply(unit, of_values), 0.5 * (inside + adjoint(inside)))
+    inside = with_diagonal(0.5 * (inside + adjoint(inside)), of_values)
     return product(product(vectors, inside), adjoint(vectors))
 
 
@@ -379,14 +404,12 @@ def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     is_left_unused, is_right_unused = is_nothing(g, 0), is_nothing(g, 2)
     if is_left_unused and is_right_unused:
         return product(multiply(left, of_values), adjoint(right))
-    # differences of squares as products: of close values they are more exact
-    sums = where(equal(unit_like(right), 1.0), 1.0, values + transposed(values))
-    gaps = multiply(differences(values), sums)
+    down = transposed(values)
+    gaps = with_diagonal(multiply(values - down, values + down), 1.0)  # more exact than of squares
     along_left = zeros_like(right) if is_left_unused else product(adjoint(left), of_left)
     left_part = _asymmetry(along_left)
     right_part = zeros_like(right) if is_right_unused else _asymmetry(product(adjoint(right), of_right))
-    inside = multiply(quotient(left_part, gaps), values)
-    inside = inside + multiply(transposed(values), quotient(right_part, gaps))
+    inside = quotient(multiply(left_part, values) + multiply(down, right_part), gaps)
     inside = inside + multiply(unit_like(inside), of_values)
     if is_complex(inside):
         turned = diagonal_of(free_phase(left_part + right_part, function="linalg.svd") - right_part)

@@ -23,9 +23,10 @@ from .decompositions import (
     quotient,
     require_matrix,
     rows_of,
+    with_diagonal,
 )
-from .elementwise import complex_of, conjugate, convert, equal, multiply, real, returned, where
-from .linalg import adjoint, product, solve, transposed, unit_like
+from .elementwise import complex_of, conjugate, convert, multiply, real, returned
+from .linalg import adjoint, product, solve, transposed
 from .movement import between
 
 
@@ -41,6 +42,7 @@ def _infer_eigvals(a: Spec) -> Spec:
 
 def general_values_and_vectors(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Complex eigenvalues, and eigenvectors in columns."""
+    require_matrix("eig", a, True)
     across = by_column(a)
     values, rows = np.empty(a.shape[:-1], complex_dtype(a.dtype)), np.empty_like(across)
     if a.dtype.kind == "c":
@@ -60,6 +62,7 @@ def general_values_and_vectors(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def general_values(a: np.ndarray) -> np.ndarray:
     """Complex eigenvalues alone."""
+    require_matrix("eigvals", a, True)
     across, values = by_column(a), np.empty(a.shape[:-1], complex_dtype(a.dtype))
     if a.dtype.kind == "c":
         computed("general_eigenvalues", across, 0, a.shape[-1], values)
@@ -92,7 +95,7 @@ def _eig_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     inside = free_phase(product(across, of_vectors), function="linalg.eig")
     lengths = convert(real(diagonal_of(inside)), dtype=complex_dtype(a_spec.dtype))
     inside = quotient(inside - product(product(across, vectors), lengths), conjugate(differences(values)))
-    inside = where(equal(unit_like(inside), 1.0), multiply(unit_like(inside), of_values), inside)
+    inside = with_diagonal(inside, of_values)
     return returned(solve(across, product(inside, across)), a_spec.dtype)
 
 

@@ -13,6 +13,7 @@ import math
 
 import numpy as np
 
+from ..array_rules import of_arrays
 from ..operator import HOLOMORPHIC, OWN_RULES, Array, declare
 from ..spec import Spec, real_dtype
 from .contraction import contract
@@ -61,6 +62,7 @@ BATCH = "abcdefgh"
 # --- parts of matrices --------------------------------------------------------------------------------------
 
 
+@of_arrays(lambda x: x.swapaxes(-1, -2))
 def transposed(x: Array) -> Array:
     rank = len(x.shape)
     return permute(x, dims=(*range(rank - 2), rank - 1, rank - 2))
@@ -69,11 +71,13 @@ def transposed(x: Array) -> Array:
 _swapped = transposed  # where a parameter has the name
 
 
+@of_arrays(lambda x: (x.conj() if x.dtype.kind == "c" else x).swapaxes(-1, -2))
 def adjoint(x: Array) -> Array:
     """The transposed matrices, of complex numbers conjugated."""
     return conjugated(transposed(x))
 
 
+@of_arrays(np.matmul)
 def product(a: Array, b: Array) -> Array:
     """Matrices times matrices, of one batch."""
     batch = BATCH[: len(a.shape) - 2]
@@ -119,6 +123,12 @@ def lower_part(x: np.ndarray, diagonal: int = 0) -> np.ndarray:
     return np.where(_below(x, diagonal), x, x.dtype.type(0))
 
 
+def _evaluate_lower_half(x: np.ndarray) -> np.ndarray:
+    found = lower_part(x)
+    np.einsum("...ii->...i", found)[...] *= 0.5
+    return found
+
+
 def upper_part(x: np.ndarray, diagonal: int = 0) -> np.ndarray:
     """np.triu, as `lower_part`."""
     return np.where(_below(x, diagonal - 1), x.dtype.type(0), x)
@@ -131,7 +141,7 @@ unit_like = declare(
 )  # fmt: skip
 lower_half = declare(
     "lower_half", "composite", "x", infer=lambda x: x, body=in_lower_half,
-    evaluate=lambda x: lower_part(x, -1) + lower_part(upper_part(x)) * np.asarray(0.5, x.dtype),
+    evaluate=_evaluate_lower_half,
     vjp={"x": lambda g: lower_half(g)}, of_complex=HOLOMORPHIC,
     doc="the lower triangle, with half of the diagonal",
 )  # fmt: skip

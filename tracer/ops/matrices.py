@@ -115,12 +115,10 @@ def cofactors_of(a: np.ndarray) -> np.ndarray:
     """Of one matrix; by singular values without an inverse."""
     if not a.size:
         return a
-    factors = _eliminate(a)
-    diagonal = factors.diagonal()
-    if diagonal.all():
-        pivots = np.where(factors[-1] == np.arange(len(a)), diagonal, -diagonal)
-        unit = np.eye(len(a), dtype=a.dtype)
-        return np.prod(pivots) * _solve_eliminated(factors, unit, True)
+    try:
+        return np.linalg.det(a) * np.linalg.inv(a).T
+    except np.linalg.LinAlgError:  # of a pivot of 0
+        pass
     if not np.isfinite(a).all():
         return np.full_like(a, np.nan)
     left, values, right = np.linalg.svd(a)

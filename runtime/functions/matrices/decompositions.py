@@ -20,9 +20,9 @@ from ....tracer.ops import general_eigenvalues as general
 from ....tracer.ops import linalg as la
 from ....tracer.ops import movement as m
 from ....tracer.spec import complex_dtype
-from ....tracer.trace import itself
+from ....tracer.trace import innermost, itself
 from ...tape.apply import apply, wrap
-from ...tape.direct import unrecorded
+from ...tape.direct import direct, unrecorded
 from ...tape.direct_parts import part_node, read_part
 from ...values.modes import is_recording
 from ...values.tensor import Tensor
@@ -43,7 +43,7 @@ from ..shapes.joining import cat
 from ..shapes.movement import adjoint, reshape_to, transpose
 from ..shapes.parts import part, selected, sliced, tril, triu
 from .contraction import matmul
-from .linalg import solve_triangular, square
+from .linalg import mirrored_directly, solve_triangular, square
 
 __all__ = ["orgqr", "ormqr", "qr", "svd"]
 
@@ -161,14 +161,101 @@ def _qr_arrays(a: np.ndarray, mode: str = "reduced") -> list[np.ndarray]:
 
 
 ALL = slice(None)
+EIGH, SVD, QR = "LinalgEighBackward0", "LinalgSvdBackward0", "LinalgQrBackward0"
 IS_LOWER = {"L": True, "U": False}
 _COMPUTED: dict[str, Callable[..., list[np.ndarray]]] = {
     "eigh": _eigh_arrays, "eigvalsh": _eigvalsh_array, "svd": _svd_arrays, "svdvals": _svdvals_array,
     "qr": _qr_arrays, "eig": lambda a: _in_order(general.general_values_and_vectors(a)),
     "eigvals": lambda a: [general.general_values(a)],
 }  # fmt: skip
-SHORT_WAYS = {name: functools.partial(unrecorded, compute) for name, compute in _COMPUTED.items()}
-"""By function what makes its short way of what gathers its results: PyTorch's named tuples, or NumPy's."""
+
+
+def _is_recorded(a: Any) -> bool:
+    """Whether it is a Tensor of real matrices of two rows and columns at least, in eager code."""
+    if not isinstance(a, Tensor) or innermost() is not None:
+        return False
+    value = a._value
+    return value.ndim > 1 and bool(value.size) and value.dtype.kind == "f" and min(value.shape[-2:]) > 1
+
+
+def _parts(planes: Any, name: str, *places: tuple[int, int]) -> Any:
+    """Of what a short way gives, planes with so many rows of each; a row where they are 0."""
+    if planes is NotImplemented:
+        return planes
+    return [
+        _plane(planes, place, rows, name) if rows else _row(planes, place, name) for place, rows in places
+    ]
+
+
+def _eigh_recorded(a: Tensor, UPLO: str = "L") -> Any:
+    size = a._value.shape[-1]
+    return _parts(_eigh_planes(a, lower=IS_LOWER[UPLO]), EIGH, (1, 0), (0, size))
+
+
+def _eigvalsh_recorded(a: Tensor, UPLO: str = "L") -> Any:
+    return _parts(_eigh_planes(a, lower=IS_LOWER[UPLO]), EIGH, (1, 0))
+
+
+def _svd_recorded(a: Tensor, full_matrices: bool = True) -> Any:
+    """Of a square matrix, or a tall one without the columns that complete a basis."""
+    rows, columns = a._value.shape[-2:]
+    if rows < columns or (full_matrices and rows > columns):
+        return NotImplemented
+    found = _parts(_svd_planes(a, adjoint=False), SVD, (0, rows), (1, 0), (2, columns))
+    return found if found is NotImplemented else [*found[:2], transpose(found[2], -2, -1)]
+
+
+def _svdvals_recorded(a: Tensor) -> Any:
+    rows, columns = a._value.shape[-2:]
+    return NotImplemented if rows < columns else _parts(_svd_planes(a, adjoint=False), SVD, (1, 0))
+
+
+def _qr_recorded(a: Tensor, mode: str = "reduced") -> Any:
+    rows, columns = a._value.shape[-2:]
+    if rows < columns or mode not in ("reduced", "complete") or (mode == "complete" and rows > columns):
+        return NotImplemented
+    return _parts(_qr_planes(a), QR, (0, rows), (1, columns))
+
+
+_eigh_planes, _svd_planes, _qr_planes = map(direct, (d.eigh, d.svd, d.qr))
+_RECORDED: dict[str, Callable[..., Any]] = {
+    "eigh": _eigh_recorded, "eigvalsh": _eigvalsh_recorded, "svd": _svd_recorded,
+    "svdvals": _svdvals_recorded, "qr": _qr_recorded,
+}  # fmt: skip
+
+
+def _of_triangle(function: Callable[..., Any]) -> Callable[..., Any]:
+    """With the gradient of the lower triangle alone, which is all that NumPy's function reads."""
+
+    def of_mirrored(a: Tensor, UPLO: str = "L") -> Any:
+        mirrored = NotImplemented if UPLO != "L" else mirrored_directly(a)
+        return mirrored if mirrored is NotImplemented else function(mirrored)
+
+    return of_mirrored
+
+
+def _short_way(name: str, gather: Callable[..., Any], of_triangle: bool = False) -> Callable[..., Any]:
+    without, recorded = unrecorded(_COMPUTED[name], gather), _RECORDED.get(name)
+    if of_triangle and recorded is not None:
+        recorded = _of_triangle(recorded)
+
+    def function(a: Any = None, *arguments: Any, **options: Any) -> Any:
+        found = without(a, *arguments, **options)
+        if found is not NotImplemented or recorded is None or not _is_recorded(a):
+            return found
+        try:
+            parts = recorded(a, *arguments, **options)
+        except (TypeError, KeyError):  # of options, which the general way explains
+            return NotImplemented
+        return parts if parts is NotImplemented else gather(*parts)
+
+    function.takes_options = True  # type: ignore[attr-defined]
+    return function
+
+
+SHORT_WAYS = {name: functools.partial(_short_way, name) for name in _COMPUTED}
+"""By function what makes its short way of what gathers its results: PyTorch's named tuples, or NumPy's, of
+which those of symmetric matrices read one triangle."""
 
 
 # --- eigenvalues --------------------------------------------------------------------------------------------
@@ -197,9 +284,8 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
         fail(ArgumentError, f"linalg.eigh: Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     if a.shape[-1] < 2:
         return Eigh(real_part(reshape_to(a, tuple(a.shape[:-1]))), apply(la.unit_like, a))
-    name = "LinalgEighBackward0"
     planes = apply(d.eigh, a, lower=UPLO.upper() == "L")
-    return Eigh(real_part(_row(planes, 1, name)), _plane(planes, 0, a.shape[-1], name))
+    return Eigh(real_part(_row(planes, 1, EIGH)), _plane(planes, 0, a.shape[-1], EIGH))
 
 
 with_short_way(eigh, SHORT_WAYS["eigh"](Eigh))
@@ -302,22 +388,21 @@ with_short_way(linalg_svd, SHORT_WAYS["svd"](Svd))
 def _svd_of_tall(a: Tensor, full_matrices: bool, of_adjoint: bool = False) -> Svd:
     """With the signs that LAPACK gives vectors of `a`, or of its adjoint, which is the matrix at hand."""
     rows, columns = a.shape[-2:]
-    name = "LinalgSvdBackward0"
     if not columns:
         whole = np.broadcast_to(np.eye(rows, dtype=array_dtype(a)), (*a.shape[:-2], rows, rows))
         left = matmul(a, adjoint(a)) + wrap(np.array(whole)) if full_matrices else a
         return Svd(left, real_part(sum_of(a, -2)), part(a, a.ndim - 2, 0, 0))
     if d.is_number(a) and not a.is_complex():
         sign = apply(e.where, apply(e.less, a, 0.0), -1.0, apply(la.unit_like, a))
-        values = reshape_to(apply(e.absolute, a), tuple(a.shape[:-1]), name)
+        values = reshape_to(apply(e.absolute, a), tuple(a.shape[:-1]), SVD)
         return Svd(sign, values, apply(la.unit_like, a))
     planes = apply(d.svd, a, adjoint=of_adjoint)
-    left = _plane(planes, 0, rows, name)
-    right = adjoint(_plane(planes, 2, columns, name))
+    left = _plane(planes, 0, rows, SVD)
+    right = adjoint(_plane(planes, 2, columns, SVD))
     if full_matrices and rows > columns:
         every = apply(d.whole_basis, apply(e.stop_gradient, a), by="wide svd" if of_adjoint else "svd")
         left = cat([left, part(every, a.ndim - 1, columns, rows)], -1)
-    return Svd(left, real_part(_row(planes, 1, name)), right)
+    return Svd(left, real_part(_row(planes, 1, SVD)), right)
 
 
 @matrix_named_either_way
@@ -378,7 +463,6 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Qr:
             ArgumentError, f"qr received unrecognized mode '{mode}' but expected 'reduced', 'r' or 'complete'"
         )
     rows, columns = a.shape[-2:]
-    name = "LinalgQrBackward0"
     if mode != "reduced" and rows > columns and a.requires_grad and is_recording():
         fail(
             GradientError,
@@ -386,17 +470,17 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Qr:
             "mode='reduced'.",
         )
     if d.is_number(a) and not a.is_complex():
-        q, r = apply(la.unit_like, a), apply(e.identity, a, grad_name=name)
+        q, r = apply(la.unit_like, a), apply(e.identity, a, grad_name=QR)
     elif 1 == rows < columns and not a.is_complex():
-        q, r = apply(la.unit_like, part(a, a.ndim - 1, 0, 1)), apply(e.identity, a, grad_name=name)
+        q, r = apply(la.unit_like, part(a, a.ndim - 1, 0, 1)), apply(e.identity, a, grad_name=QR)
     elif rows < columns:
         planes = apply(d.qr, part(a, a.ndim - 1, 0, rows))
-        q, r = _plane(planes, 0, rows, name), _plane(planes, 1, rows, name)
+        q, r = _plane(planes, 0, rows, QR), _plane(planes, 1, rows, QR)
         rest = matmul(adjoint(q), part(a, a.ndim - 1, rows, columns))
         r = cat([r, rest], -1)
     else:
         planes = apply(d.qr, a)
-        q, r = _plane(planes, 0, rows, name), _plane(planes, 1, columns, name)
+        q, r = _plane(planes, 0, rows, QR), _plane(planes, 1, columns, QR)
     if mode == "complete" and rows > columns:
         q = apply(d.whole_basis, apply(e.stop_gradient, a), by="qr")
         r = cat([r, filled((*a.shape[:-2], rows - columns, columns), 0, array_dtype(a))], -2)

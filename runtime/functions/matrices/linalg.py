@@ -13,12 +13,11 @@ from ....tracer.errors import ArgumentError, DTypeError, LinearAlgebraError, Sha
 from ....tracer.ops import elementwise as e
 from ....tracer.ops import linalg as la
 from ....tracer.ops.matrices import eliminated
-from ....tracer.ops.movement import reshape
 from ....tracer.spec import CONTINUOUS
 from ....tracer.trace import innermost, itself
 from ...tape.apply import apart_from, apply, unwrap
 from ...tape.direct import direct, unrecorded
-from ...values.tensor import Tensor
+from ...values.tensor import Tensor, make
 from ..common import (
     array_dtype,
     as_dtype,
@@ -75,6 +74,14 @@ def require_pivots(pivots: Tensor, both: Tensor, function: str, argument: str = 
         )
 
 
+def _is_square_outside_of_traces(input: Any) -> bool:
+    """Whether it is a Tensor of square matrices, floating or complex and not empty, in eager code."""
+    if not isinstance(input, Tensor) or innermost() is not None:
+        return False
+    a = unwrap(input)
+    return bool(a.size and a.dtype.kind in CONTINUOUS and a.ndim > 1 and a.shape[-1] == a.shape[-2])
+
+
 @matrix_named_either_way
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The X with A X = B, or X A = B without `left`; B is a matrix, or a vector, or a batch of them.
@@ -107,16 +114,23 @@ def solved_directly(A: Any = None, B: Any = None, *more: Any) -> Any:
         return NotImplemented
     table = B
     if len(sides) == 1:
-        table = apply(reshape, B, shape=(*sides, 1)) if B is not b else b[:, None]
-    try:
-        factors = eliminated.evaluate(a)
-        found = apply(la.solve_factored, A, factors, table, transposed=False, grad_name=SOLVED)
-    except LinearAlgebraError:
-        return NotImplemented
-    return found if len(sides) == 2 else apply(reshape, found, shape=sides)
+        table = reshape_to(B, (*sides, 1)) if B is not b else b[:, None]
+    if len(a) <= FACTORED_TWICE:
+        found = _solved_at_once(A, table)
+    else:
+        try:
+            factors = eliminated.evaluate(a)
+            found = apply(la.solve_factored, A, factors, table, transposed=False, grad_name=SOLVED)
+        except LinearAlgebraError:
+            return NotImplemented
+    return found if len(sides) == 2 or found is NotImplemented else reshape_to(found, sides)
 
 
-SOLVED = "LinalgSolveExBackward0"
+SOLVED, INVERTED = "LinalgSolveExBackward0", "LinalgInvExBackward0"
+FACTORED_TWICE = 32
+"""Rows up to which eager code factors a matrix for its gradient anew: NumPy does so in less time than it
+takes to call LAPACK in steps."""
+_solved_at_once = direct(la.solve, grad_name=SOLVED)
 with_short_way(solve, solved_directly)
 
 
@@ -157,10 +171,20 @@ def inverse(input: Tensor) -> Tensor:
                 [0.0000, 0.2500]])
     """
     a = square(input, "inv")
-    return apply(la.solve, a, apply(la.unit_like, a._detached()), grad_name="LinalgInvExBackward0")
+    return apply(la.solve, a, apply(la.unit_like, a._detached()), grad_name=INVERTED)
 
 
-inverse_directly = unrecorded(lambda a: (np.linalg.inv(a),), itself)
+_inverse_unrecorded = unrecorded(lambda a: (np.linalg.inv(a),), itself)
+_inverse_recorded = direct(la.solve, grad_name=INVERTED)
+
+
+def inverse_directly(input: Any = None, *more: Any) -> Any:
+    found = _inverse_unrecorded(input, *more)
+    if found is not NotImplemented or more or not _is_square_outside_of_traces(input):
+        return found
+    return _inverse_recorded(input, make(la.unit_like.evaluate(unwrap(input)), type(input)))
+
+
 with_short_way(inverse, inverse_directly)
 
 
@@ -196,6 +220,8 @@ def slogdet(input: Tensor) -> SignAndLog:
 
 def _sign_and_log(a: np.ndarray) -> list[np.ndarray]:
     """As where it is recorded."""
+    if a.shape[-1] <= FACTORED_TWICE:
+        return [*np.linalg.slogdet(a)]
     factors = eliminated.evaluate(a)
     return [one.evaluate(a, factors) for one in (la.sign_of_det_factored, la.logabsdet_factored)]
 
@@ -203,14 +229,20 @@ def _sign_and_log(a: np.ndarray) -> list[np.ndarray]:
 _slogdet_unrecorded = unrecorded(_sign_and_log, SignAndLog)
 
 
+_sign_at_once, _logarithm_at_once = (
+    direct(one, grad_name="LinalgSlogdetBackward0") for one in (la.sign_of_det, la.logabsdet)
+)
+
+
 def slogdet_directly(input: Any = None, *more: Any) -> Any:
     """Where a gradient follows, the matrices are factored once, for all of it."""
     found = _slogdet_unrecorded(input, *more)
-    if found is not NotImplemented or more or not isinstance(input, Tensor) or innermost() is not None:
+    if found is not NotImplemented or more or not _is_square_outside_of_traces(input):
         return found
     a = unwrap(input)
-    if not a.size or a.dtype.kind not in CONTINUOUS or a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        return NotImplemented
+    if a.shape[-1] <= FACTORED_TWICE:
+        both = _sign_at_once(input), _logarithm_at_once(input)
+        return NotImplemented if any(one is NotImplemented for one in both) else SignAndLog(*both)
     factors = eliminated.evaluate(a)
     parts = (la.sign_of_det_factored, la.logabsdet_factored)
     return SignAndLog(*(apply(one, input, factors, grad_name="LinalgSlogdetBackward0") for one in parts))
@@ -261,11 +293,18 @@ def cholesky_directly(input: Any = None, upper: bool = False) -> Any:
 
 def cholesky_of_triangle(a: Any = None, *more: Any) -> Any:
     """The same of the lower triangle alone, which is all that NumPy's function reads."""
-    mirrored = NotImplemented if more else _mirrored(a, sign=1.0)
+    mirrored = NotImplemented if more else mirrored_directly(a)
     return mirrored if mirrored is NotImplemented else _factor(mirrored)
 
 
 _mirrored = direct(la.symmetric)
+
+
+def mirrored_directly(a: Any) -> Any:
+    """The short way of `symmetric`."""
+    return _mirrored(a, sign=1.0)
+
+
 with_short_way(cholesky, cholesky_directly)
 
 
