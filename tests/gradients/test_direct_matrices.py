@@ -105,3 +105,21 @@ def test_equal_eigenvalues_have_a_gradient() -> None:
     left, _, right = pb.linalg.svd(b)
     (left @ right).sum().backward()  # which both turn with each other
     np.testing.assert_allclose(b.grad.numpy(), np.zeros((3, 3)), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@pytest.mark.parametrize(
+    ("shape", "count"), [((5, 3), 3), ((5, 3), 1), ((3, 3), 0), ((2, 4, 4), 4), ((1, 1), 1), ((2, 0, 0), 0)]
+)
+def test_products_of_reflections_without_a_gradient_are_lapacks(
+    shape: tuple[int, ...], count: int, dtype: str
+) -> None:
+    a, factors = RNG.normal(size=shape).astype(dtype), RNG.normal(size=(*shape[:-2], count)).astype(dtype)
+    if dtype == "complex128":
+        a, factors = a + 1j * RNG.normal(size=a.shape), factors - 0.5j
+    found = pb.linalg.householder_product(pb.tensor(a), pb.tensor(factors))
+    wanted = pb.linalg.householder_product(pb.tensor(a, requires_grad=True), pb.tensor(factors))
+    assert type(found) is type(wanted) and found.dtype == wanted.dtype and found.grad_fn is None
+    tolerance = 1e-3 if dtype == "float32" else 1e-10
+    np.testing.assert_allclose(found.numpy(), wanted.detach().numpy(), rtol=tolerance, atol=tolerance)
+    assert np.shares_memory(found.numpy(), a) is False

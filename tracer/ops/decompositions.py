@@ -461,6 +461,17 @@ def orthonormal_and_triangular(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return q, r
 
 
+def product_of_reflections(a: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """The first columns of a product of reflections 1 - factor v v', whose v lie below the diagonal.
+
+    By row they are those of an L and a Q, as above; of complex numbers conjugated.
+    """
+    q, rows = a.copy(), np.zeros((*a.shape[:-2], a.shape[-1]), a.dtype)
+    rows[..., : factors.shape[-1]] = factors.conj()
+    computed("orthonormal_rows", q, *a.shape[-2:], rows)
+    return q
+
+
 def _solved_above(r: Array, b: Array) -> Array:
     return triangular_solve(r, b, lower=False, transposed=False)
 

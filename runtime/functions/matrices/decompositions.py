@@ -20,12 +20,12 @@ from ....tracer.ops import general_eigenvalues as general
 from ....tracer.ops import linalg as la
 from ....tracer.ops import movement as m
 from ....tracer.spec import complex_dtype
-from ....tracer.trace import innermost, itself
-from ...tape.apply import apply, wrap
+from ....tracer.trace import innermost, is_tracing, itself
+from ...tape.apply import apply, unwrap, wrap
 from ...tape.direct import direct, unrecorded
 from ...tape.direct_parts import part_node, read_part
 from ...values.modes import is_recording
-from ...values.tensor import Tensor
+from ...values.tensor import Tensor, make
 from ..common import (
     array_dtype,
     as_dtype,
@@ -518,6 +518,9 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
             "householder_product: input must have at least as many rows as columns, and as many columns as "
             f"tau has elements: found {tuple(a.shape)} and {tuple(factors.shape)}.",
         )
+    is_recorded = is_tracing() or (is_recording() and (a.requires_grad or factors.requires_grad))
+    if not is_recorded and array_dtype(a) == array_dtype(factors):
+        return make(d.product_of_reflections(unwrap(a), unwrap(factors)), type(a))
     identity = np.broadcast_to(np.eye(rows, columns, dtype=array_dtype(a)), tuple(a.shape)).copy()
     if not count:
         return triu(tril(a, -1) + wrap(identity))  # with a gradient, which is 0
