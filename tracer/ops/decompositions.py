@@ -469,6 +469,7 @@ def product_of_reflections(a: np.ndarray, factors: np.ndarray) -> np.ndarray:
     q, rows = a.copy(), np.zeros((*a.shape[:-2], a.shape[-1]), a.dtype)
     rows[..., : factors.shape[-1]] = factors.conj()
     computed("orthonormal_rows", q, *a.shape[-2:], rows)
+    q += 0  # LAPACK writes -0 where a factor is 0
     return q
 
 

@@ -13,10 +13,11 @@ from ....tracer.errors import ArgumentError, DTypeError, LinearAlgebraError, Sha
 from ....tracer.ops import elementwise as e
 from ....tracer.ops import linalg as la
 from ....tracer.ops.matrices import eliminated
+from ....tracer.ops.movement import reshape
 from ....tracer.spec import CONTINUOUS
 from ....tracer.trace import innermost, itself
 from ...tape.apply import apart_from, apply, unwrap
-from ...tape.direct import direct, unrecorded
+from ...tape.direct import direct, direct_view, unrecorded
 from ...values.tensor import Tensor, make
 from ..common import (
     array_dtype,
@@ -114,7 +115,7 @@ def solved_directly(A: Any = None, B: Any = None, *more: Any) -> Any:
         return NotImplemented
     table = B
     if len(sides) == 1:
-        table = reshape_to(B, (*sides, 1)) if B is not b else b[:, None]
+        table = _shaped(B, (*sides, 1)) if B is not b else b[:, None]
     if len(a) <= FACTORED_TWICE:
         found = _solved_at_once(A, table)
     else:
@@ -123,7 +124,15 @@ def solved_directly(A: Any = None, B: Any = None, *more: Any) -> Any:
             found = apply(la.solve_factored, A, factors, table, transposed=False, grad_name=SOLVED)
         except LinearAlgebraError:
             return NotImplemented
-    return found if len(sides) == 2 or found is NotImplemented else reshape_to(found, sides)
+    return found if len(sides) == 2 or found is NotImplemented else _shaped(found, sides)
+
+
+def _shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    found = _shown(x, shape=shape)
+    return reshape_to(x, shape) if found is NotImplemented else found
+
+
+_shown = direct_view(reshape)
 
 
 SOLVED, INVERTED = "LinalgSolveExBackward0", "LinalgInvExBackward0"
