@@ -44,7 +44,7 @@ def exponential(matrix: np.ndarray, out: np.ndarray) -> None:
 
     Args:
         matrix: shape (n, n).
-        out: shape (14, n, n).
+        out: shape (11, n, n).
 
     >>> exponential(a[i], steps[i])
     """
@@ -149,7 +149,7 @@ def exponential_derivative(direction: np.ndarray, steps: np.ndarray, out: np.nda
 
     Args:
         direction: shape (n, n).
-        steps: shape (14, n, n), what `exponential` has made.
+        steps: shape (11, n, n), what `exponential` has made.
         out: shape (10, n, n).
 
     >>> exponential_derivative(direction[i], steps[i], parts[i])

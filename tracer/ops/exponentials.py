@@ -57,8 +57,9 @@ MOST_SAVED = 3
 RESULT, SCALED, SQUARE, CUBE, SIXTH, NINTH, ROOM, FIRST = range(8)
 """Planes of the steps: the exponential, the halved matrix, its powers, b9, and the polynomial's value, which
 is the first of those that are squared. The first number of the room is how often the matrix was halved."""
-KEPT = 6
-"""How many of those that are squared are kept; others are squared again."""
+KEPT = 4
+"""How many of those that are squared are kept, which takes memory; others are squared again, a third of their
+derivatives' products."""
 PLANES = FIRST + KEPT
 PLANES_OF_DERIVATIVE = 10
 """Those up to the room, a second one, and two for what is squared again."""
