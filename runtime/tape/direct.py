@@ -103,8 +103,9 @@ def direct(
         def function(self: Any, other: Any) -> Any:
             return straight(other, self)
 
-    function.__doc__ = general.__doc__
-    function.__wrapped__ = general  # type: ignore[attr-defined]  # whose signature it has
+    if general is not unsupported:
+        function.__doc__ = general.__doc__
+        function.__wrapped__ = general  # type: ignore[attr-defined]  # whose signature it has
     function.around = lambda form: direct(operator, form(general), grad_name, reflected)  # type: ignore[attr-defined]
     return function
 
