@@ -14,7 +14,8 @@ from pullback.codegen.machine import transforms, workers
 pytestmark = pytest.mark.part(4)
 
 RNG = np.random.default_rng(8)
-SIZES = (2, 3, 4, 5, 8, 12, 15, 60, 256, 360, 1000)
+SIZES = (2, 3, 4, 5, 8, 12, 15, 60, 256, 360, 1000, 1024, 3840)
+"""One pass and several, in vectors of neighbours (multiples of 64) and of rows."""
 
 
 def numbers(shape: tuple[int, ...], dtype: type = np.complex128) -> np.ndarray:
@@ -36,7 +37,7 @@ def test_rows_side_by_side_and_one_after_the_other(size: int, rows: int, dtype: 
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("size", [2, 4, 6, 8, 10, 24, 30, 256, 1000])
+@pytest.mark.parametrize("size", [2, 4, 6, 8, 10, 24, 30, 128, 1000, 1280])
 @pytest.mark.parametrize("rows", [8, 13, 16])
 def test_rows_of_real_numbers(size: int, rows: int, dtype: type) -> None:
     tolerance = 4e-7 if dtype is np.float32 else 1e-15
@@ -53,7 +54,28 @@ def test_rows_of_real_numbers(size: int, rows: int, dtype: type) -> None:
         np.testing.assert_allclose(out, expected, rtol=0, atol=tolerance * abs(expected).max())
 
 
-@pytest.mark.parametrize("shape, dim", [((37, 48), 1), ((48, 37), 0), ((3, 48, 19), 1)])
+@pytest.mark.parametrize("shape", [(1, 64), (3, 4096)])
+def test_few_rows(shape: tuple[int, int]) -> None:
+    x = numbers(shape)
+    real, spectrum = x.real.copy(), np.fft.rfft(x.real)
+    assert transforms.suits((*shape[:1], shape[1] // 2), 1, 16) == (shape[1] > 64)
+    found = [np.full_like(x, np.nan), np.full_like(spectrum, np.nan), np.full_like(real, np.nan)]
+    with assuming(replace(REFERENCE, planning=0.0)):
+        fill_fft(x, found[0], (1,), True, "ortho")
+        fill_rfft(real, found[1], 1, "backward")
+        fill_irfft(spectrum, found[2], 1, shape[1], "backward")
+    for one, expected in zip(found, (scipy.fft.ifft(x, norm="ortho"), spectrum, real)):
+        np.testing.assert_allclose(one, expected, rtol=0, atol=1e-15 * abs(expected).max())
+
+
+def test_ends_of_a_spectrum_count_as_real() -> None:
+    spectrum = numbers((2, 65))
+    out = np.empty((2, 128))
+    transforms.transform_to_real(spectrum, out, 1 / 128)
+    np.testing.assert_allclose(out, scipy.fft.irfft(spectrum), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("shape, dim", [((37, 48), 1), ((48, 37), 0), ((3, 48, 19), 1), ((3, 128), 1)])
 def test_in_place(shape: tuple[int, ...], dim: int) -> None:
     x = numbers(shape)
     expected = scipy.fft.fft(x, axis=dim)

@@ -31,11 +31,13 @@ ONLY_IMPORTER = {
     "llvmlite": {
         "pullback.codegen.blas",
         "pullback.codegen.lapack",
+        "pullback.codegen.machine.butterflies",
         "pullback.codegen.machine.compile",
         "pullback.codegen.machine.entry",
         "pullback.codegen.machine.loading",
         "pullback.codegen.machine.numba_backend",
         "pullback.codegen.machine.sharing",
+        "pullback.codegen.machine.transform_code",
         "pullback.codegen.machine.transforms",
         "pullback.codegen.machine.waking",
         "pullback.codegen.machine.workers",
