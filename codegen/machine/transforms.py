@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from llvmlite import ir
 
-from ..cost.machine import this_machine
+from ..cost.machine import Machine, this_machine
 from . import transform_code as code
 from . import workers
 from .loading import load_llvm
@@ -110,6 +110,7 @@ class Plan(NamedTuple):
     function: int
     parts: ctypes.Array[_Part]
     """Without the addresses of arrays."""
+    threads: int
     room: int
     """Bytes of the room of each part."""
     tables: tuple[np.ndarray, ...]
@@ -137,46 +138,43 @@ def suits(shape: tuple[int, ...], dim: int, itemsize: int) -> bool:
 
 def transform(x: np.ndarray, out: np.ndarray, dim: int, inverse: bool, scale: float) -> None:
     """The transform along a dimension, times a number, of complex numbers in order; `out` may be `x`."""
-    rows = rows_of(x.shape, dim)
-    _run("complex", x, out, rows, rows.across, rows.across, inverse, scale)
+    _run(
+        _planned("complex", x.dtype, x.shape, dim, inverse, scale, get_num_threads(), this_machine()), x, out
+    )
 
 
 def transform_real(x: np.ndarray, out: np.ndarray, scale: float) -> None:
     """The frequencies of rows of an even number of real numbers that are not negative, times a number."""
-    half = x.shape[-1] // 2
-    rows = Rows(half, x.size // x.shape[-1], 1, 1, half)
-    _run("of_real", x, out, rows, half, half + 1, False, 0.5 * scale)
+    shape, dim = (*x.shape[:-1], x.shape[-1] // 2), x.ndim - 1
+    threads, machine = get_num_threads(), this_machine()
+    _run(_planned("of_real", out.dtype, shape, dim, False, 0.5 * scale, threads, machine), x, out)
 
 
 def transform_to_real(x: np.ndarray, out: np.ndarray, scale: float) -> None:
     """An even number of real numbers with these frequencies and their conjugates, times a number."""
-    half = out.shape[-1] // 2
-    rows = Rows(half, out.size // out.shape[-1], 1, 1, half)
-    _run("to_real", x, out, rows, half + 1, half, True, scale)
+    shape, dim = (*out.shape[:-1], out.shape[-1] // 2), out.ndim - 1
+    threads, machine = get_num_threads(), this_machine()
+    _run(_planned("to_real", x.dtype, shape, dim, True, scale, threads, machine), x, out)
 
 
-def _run(
-    kind: str, x: np.ndarray, out: np.ndarray, rows: Rows, from_row: int, to_row: int, inverse: bool,
-    scale: float,
-) -> None:  # fmt: skip
-    dtype = x.dtype if x.dtype.kind == "c" else out.dtype
-    elements = rows.size * rows.rows * rows.matrices
-    is_shared = this_machine().is_worth_sharing(nanoseconds(elements, rows.size, dtype.itemsize))
-    threads = get_num_threads() if is_shared else 1
-    plan = _planned(kind, dtype, rows, from_row, to_row, inverse, scale, threads)
+def _run(plan: Plan, x: np.ndarray, out: np.ndarray) -> None:
     parts = type(plan.parts).from_buffer_copy(plan.parts)
     room = np.empty(plan.room * len(parts) + APART, np.uint8)
     from_address, to_address, first = _address(x), _address(out), -(-_address(room) // APART) * APART
     for place, part in enumerate(parts):
         part.x, part.out, part.room = from_address, to_address, first + place * plan.room
-    workers.run_parts(plan.function, parts, threads)
+    workers.run_parts(plan.function, parts, plan.threads)
 
 
 @functools.lru_cache(maxsize=256)
 def _planned(
-    kind: str, dtype: np.dtype, rows: Rows, from_row: int, to_row: int, inverse: bool, scale: float,
-    threads: int,
+    kind: str, dtype: np.dtype, shape: tuple[int, ...], dim: int, inverse: bool, scale: float, threads: int,
+    machine: Machine,
 ) -> Plan:  # fmt: skip
+    """For an array of so many complex numbers, shared between so many threads where that pays."""
+    rows = rows_of(shape, dim)
+    if not machine.is_worth_sharing(nanoseconds(math.prod(shape), rows.size, dtype.itemsize)):
+        threads = 1
     blocks = -(-rows.rows // rows.in_block)
     total = blocks * rows.matrices
     count = min(threads * PARTS_OF_THREAD, total) if threads > 1 else 1
@@ -185,6 +183,7 @@ def _planned(
         _roots(length, dtype), _crossing(rows.size, dtype), _roots(2 * rows.size, dtype),
         np.array([*rows.passes_between, 0], np.int64),
     )  # fmt: skip
+    from_row, to_row = (rows.across + (kind == one) for one in ("to_real", "of_real"))
     parts = (_Part * count)()
     for place in range(count):
         parts[place] = _Part(
@@ -193,7 +192,8 @@ def _planned(
             total * place // count, total * (place + 1) // count, scale, -1.0 if inverse else 1.0,
         )  # fmt: skip
     room = -(-rows.room(dtype.itemsize) // APART) * APART + APART
-    return Plan(_compiled(_writer(kind, rows), dtype, rows.vectors, rows.radices), parts, room, tables)
+    function = _compiled(_writer(kind, rows), dtype, rows.vectors, rows.radices)
+    return Plan(function, parts, threads, room, tables)
 
 
 def _address(array: np.ndarray) -> int:
