@@ -179,14 +179,19 @@ def _monoid_of(total: Node) -> Monoid:
 
 
 def _places(tree: LoopTree) -> dict[Node, list[tuple[AnyIndex, ...]]]:
-    """Where the elements are that loops read and write, for each stored array."""
+    """Where the elements are that loops read and write, for each stored array.
+
+    Python takes whole arrays: it asks for no place in what loops read or write as well.
+    """
     places: dict[Node, list[tuple[AnyIndex, ...]]] = {}
+    by_python: dict[Node, list[tuple[AnyIndex, ...]]] = {}
     for root in tree.roots:
+        found = by_python if isinstance(root, Host) else places
         for load in root.reads:
-            places.setdefault(load.node, []).append(load.indices)
+            found.setdefault(load.node, []).append(load.indices)
         if root.target:
-            places.setdefault(root.node, []).append(root.target)
-    return places
+            found.setdefault(root.node, []).append(root.target)
+    return by_python | places
 
 
 def _array_name(node: Node, name: str, role: ir.Role) -> str:

@@ -196,6 +196,12 @@ def test_a_product_that_is_written_by_column_is_refused() -> None:
         verify(changed(program, once(ir.Library, by_column)))
 
 
+def test_code_knows_how_far_numbers_of_pairs_are_apart_that_python_takes() -> None:
+    program = gradient_program_of(lambda x: abs(np.fft.fft(x)), normal(9, 5)).lowered
+    pairs = [one for one in program.filled if one.dims[2:] == (2,)]
+    assert pairs and {one.extents for one in pairs} == {(0, 0, 2)}
+
+
 def test_parts_that_write_the_same_are_refused() -> None:
     program = program_of(lambda x: pb.exp(x).sum(dim=0), normal(60, 5), parallel=True).lowered
     (kernel,) = (one for one in program.kernels if one.sharing)
