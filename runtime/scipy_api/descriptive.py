@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ...tracer.errors import UnsupportedError
 from ..functions import PUBLIC, declared
 from ..functions.common import fail
+from ..functions.elements.arithmetic import product_with_log
 from ..numpy_api.protocols import UFUNCS
 from ..numpy_api.values import averaged, floats
 from ..tensors.conversion import tensor_of
@@ -144,10 +145,10 @@ def entropy(
     """Of shares, which need not sum up to 1; with `qk` relative to these."""
     p, axis = _sample("entropy", pk, axis, nan_policy)
     p = p / declared.sum(p, axis, True)
-    terms = -PUBLIC["xlogy"](p, p)
+    terms = -product_with_log(p, p)
     if qk is not None:
         p, q = floats(p, qk)
-        terms = PUBLIC["xlogy"](p, p) - PUBLIC["xlogy"](p, q / declared.sum(q, axis, True))
+        terms = product_with_log(p, p) - product_with_log(p, q / declared.sum(q, axis, True))
     found = declared.sum(terms, axis, keepdims)
     return found if base is None else found / log(tensor_of(float(base)))
 

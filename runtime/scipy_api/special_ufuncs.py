@@ -17,7 +17,8 @@ from ...tracer.ops.error_functions import COMPLEX
 from ...tracer.ops.gamma_ratios import log_beta, log_gamma_quotient
 from ..functions import PUBLIC
 from ..functions.common import fail
-from ..functions.elements.special import xlog1py
+from ..functions.elements.arithmetic import product_with_log
+from ..functions.elements.special import entr, xlog1py
 from ..numpy_api.protocols import OF_OTHERS, UFUNCS, unknown
 from ..numpy_api.values import averaged, floats, known
 from ..tape.apply import apply
@@ -99,8 +100,7 @@ def _log_of_inverse(y: Any, power: Any) -> Tensor:
 
 def _entr(x: Any) -> Tensor:
     """-x log(x), and -inf where x is negative."""
-    value = averaged(x)
-    return where(value < 0, -math.inf, -xlogy(value, value))
+    return entr(averaged(x))
 
 
 def _rel_entr(x: Any, y: Any) -> Tensor:
@@ -108,7 +108,7 @@ def _rel_entr(x: Any, y: Any) -> Tensor:
     p, q = floats(x, y)
     is_near = PUBLIC["logical_and"](p > 0.5 * q, p < 2.0 * q) & PUBLIC["isfinite"](q)
     near, beside = where(is_near, p, 1.0), where(is_near, q, 1.0)
-    far = where(PUBLIC["logical_or"](p < 0, q < 0), math.inf, xlogy(p, p) - xlogy(p, q))
+    far = where(PUBLIC["logical_or"](p < 0, q < 0), math.inf, product_with_log(p, p) - product_with_log(p, q))
     return where(is_near, near * log1p((near - beside) / beside), far)
 
 

@@ -122,6 +122,12 @@ TRANSCENDENTAL = (
              undefined=lambda a, x: (np.abs(a) > 1e300) | (np.abs(a) < 1e-300) & (a != 0))  # SciPy's overflow
       for name, expected in (("igamma", scipy.special.gammainc), ("igammac", scipy.special.gammaincc))),
     binary("zeta", scipy.special.zeta, ulps=16, undefined=_is_not_positive),
+    binary("xlogy", scipy.special.xlogy),
+    binary("xlog1py", scipy.special.xlog1py),
+    unary("entr", scipy.special.entr),
+    unary("logit", scipy.special.logit, ulps=64, because="the quotient is rounded first"),
+    binary("binary_cross_entropy", lambda p, t: -t * np.log(p) - (1 - t) * np.log1p(-p),
+           undefined=lambda p, t: ~((p > 1e-30) & (p < 1) & np.isfinite(t))),
 )  # fmt: skip
 STEPS = (
     unary("mantissa", lambda x: np.frexp(x)[0], ulps=0, order=1),

@@ -41,6 +41,34 @@ def require_as_in_pytorch(function: Callable[..., Any], *arrays: np.ndarray, com
             np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.parametrize("function", [
+    lambda lib, x: lib.special.entr(x), lambda lib, x: lib.special.xlogy(x, x), lambda lib, x: lib.logit(x),
+    lambda lib, x: lib.special.xlog1py(x + 1, x), lambda lib, x: lib.special.xlogy(x, 0 * x),
+    lambda lib, x: lib.special.xlogy(x, x / 0),
+    lambda lib, x: lib.nn.functional.kl_div(x, x, reduction="none"),
+    lambda lib, x: lib.maximum(x, 1 - x), lambda lib, x: lib.minimum(1 - x, x), lambda lib, x: lib.relu(x),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
+def test_slopes_at_ends_and_of_nan_are_pytorchs(function: Callable[..., Any]) -> None:
+    x = np.array([0.0, 1, 0.25, -1, 2, nan, inf, -inf, 0.5])
+    require_as_in_pytorch(function, x)
+    with np.errstate(all="ignore"):
+        slopes = pb.grad(pb.compile(lambda x: function(pb, x).sum()))(pb.tensor(x))
+    np.testing.assert_allclose(slopes.numpy(), value_and_slopes(torch, function, x)[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_equal_numbers_whose_mean_is_rounded_have_no_slope_of_their_deviation(compiled: bool) -> None:
+    def deviation(x: Any) -> Any:
+        return np.std(x) + x.std(axis=-1).sum()
+
+    slopes = pb.grad(pb.compile(deviation) if compiled else deviation)
+    for x in (np.full(7, 0.1), np.full((2, 7), 0.1)):
+        np.testing.assert_array_equal(slopes(x), 0.0)
+    apart = np.array([1.0, 1.0 + 1e-14])
+    np.testing.assert_allclose(slopes(apart), [-1.0, 1.0], rtol=0.05)
+
+
 # --- norms --------------------------------------------------------------------------------------------------
 
 

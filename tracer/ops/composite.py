@@ -21,6 +21,7 @@ from .elementwise import (
     equal,
     exp,
     is_complex,
+    less_equal,
     log,
     multiply,
     real,
@@ -108,6 +109,18 @@ def _variance_cotangent(g: Array, x: Array, x_spec: Spec, dims: tuple[int, ...],
     return scaled(restore_dims(_over(g, freedom, 2.0), x_spec, dims), x - mean(x, dims=dims, keepdim=True))
 
 
+def _deviation_cotangent(
+    g: Array, x: Array, y: Array, x_spec: Spec, dims: tuple[int, ...], correction: float
+) -> Array:
+    """0 where the deviation is no more than the mean of equal numbers may be rounded by."""
+    g, y = restore_dims(g, x_spec, dims), restore_dims(y, x_spec, dims)
+    centre = mean(x, dims=dims, keepdim=True)
+    is_none = less_equal(y, absolute(centre) * (4.0 * float(np.finfo(x_spec.dtype).eps)))
+    share = where(is_none, 0.0, g / where(is_none, 1.0, y))
+    freedom = max(count_of(x_spec, dims) - correction, 0)
+    return scaled(_over(share, freedom), x - centre)
+
+
 var = composite(
     "var",
     infer=_real_reduced,
@@ -123,11 +136,9 @@ std = composite(
     needs_own_rule=True,
     body=lambda x, dims, keepdim, correction: sqrt(_variance(x, dims, keepdim, correction)),
     vjp={
-        "x": lambda g, x, y, x_spec, dims, correction: _variance_cotangent(
-            _zero_at(y, 0.5 * g), x, x_spec, dims, correction
-        )
+        "x": lambda g, x, y, x_spec, dims, correction: _deviation_cotangent(g, x, y, x_spec, dims, correction)
     },
-    doc="the standard deviation: the root of var; the derivative where it is 0 is taken as 0",
+    doc="the standard deviation: the root of var; the derivative where all are equal is taken as 0",
 )
 
 

@@ -213,24 +213,24 @@ remainder = elementwise(
 maximum = elementwise(
     "maximum", "a b", numpy=np.maximum, scalar="maximum({a}, {b})", noun="larger",
     vjp={
-        "a": lambda g, a, b: where(greater(a, b), g, where(equal(a, b), 0.5 * g, 0.0)),
-        "b": lambda g, a, b: where(greater(b, a), g, where(equal(a, b), 0.5 * g, 0.0)),
+        "a": lambda g, a, b: where(less(a, b), 0.0, where(equal(a, b), 0.5 * g, g)),
+        "b": lambda g, a, b: where(less(b, a), 0.0, where(equal(a, b), 0.5 * g, g)),
     },
     is_associative=True,
     torch="maximum", arguments="number", in_place=False,
     example=("tensor([1.0, 4.0]), tensor([2.0, 3.0])", "tensor([2., 4.])"),
-    doc="the larger; nan if either is; equal operands share the gradient",
+    doc="the larger; nan if either is, with the gradient of both; equal operands share the gradient",
 )  # fmt: skip
 minimum = elementwise(
     "minimum", "a b", numpy=np.minimum, scalar="minimum({a}, {b})", noun="smaller",
     vjp={
-        "a": lambda g, a, b: where(less(a, b), g, where(equal(a, b), 0.5 * g, 0.0)),
-        "b": lambda g, a, b: where(less(b, a), g, where(equal(a, b), 0.5 * g, 0.0)),
+        "a": lambda g, a, b: where(greater(a, b), 0.0, where(equal(a, b), 0.5 * g, g)),
+        "b": lambda g, a, b: where(greater(b, a), 0.0, where(equal(a, b), 0.5 * g, g)),
     },
     is_associative=True,
     torch="minimum", arguments="number", in_place=False,
     example=("tensor([1.0, 4.0]), tensor([2.0, 3.0])", "tensor([1., 3.])"),
-    doc="the smaller; nan if either is; equal operands share the gradient",
+    doc="the smaller; nan if either is, with the gradient of both; equal operands share the gradient",
 )  # fmt: skip
 clamp = elementwise(
     "clamp", "x low high", scalar="minimum(maximum({x}, {low}), {high})",
@@ -413,7 +413,7 @@ softplus = elementwise(
 )  # fmt: skip
 relu = elementwise(
     "relu", numpy=lambda x: np.maximum(x, np.zeros((), x.dtype)), scalar="maximum({x}, 0.0)",
-    vjp={"x": lambda g, y: where(greater(y, 0.0), g, 0.0)},
+    vjp={"x": lambda g, y: where(less_equal(y, 0.0), 0.0, g)},
     torch="relu", arguments=WRITTEN_OUT, doc="max(x, 0); the derivative at 0 is 0",
 )  # fmt: skip
 erf = elementwise(

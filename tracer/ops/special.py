@@ -18,6 +18,7 @@ from ..spec import INT64, Spec, broadcast_shapes
 from .creation import iota
 from .elementwise import (
     TRANSCENDENTAL,
+    absolute,
     common_dtype,
     convert,
     cos,
@@ -27,6 +28,11 @@ from .elementwise import (
     exp2,
     greater,
     less,
+    less_equal,
+    log,
+    log1p,
+    logical_and,
+    maximum,
     power_constant,
     sign,
     sin,
@@ -89,6 +95,52 @@ def of_scipy(name: str, operands: str = "x", *, function: str = "", **fields: An
     return elementwise(
         name, operands, numpy=_scipys(function or name), scalar=scalar, cost=2 * TRANSCENDENTAL, **fields
     )  # fmt: skip
+
+
+def _nothing_of(a: Array, b: Array, lowest: float) -> Array:
+    """Where a is 0 and b no positive argument of a logarithm: the product with it has the slope 0 by a."""
+    return logical_and(equal(a, 0.0), less_equal(b, lowest))
+
+
+xlogy = elementwise(
+    "xlogy", "a b", numpy=_scipys("xlogy"), cost=TRANSCENDENTAL,
+    scalar="0.0 if ({a} == 0.0) & ({b} == {b}) else {a} * log({b})",
+    vjp={
+        "a": lambda g, a, b: where(_nothing_of(a, b, 0.0), 0.0, g * log(b)),
+        "b": lambda g, a, b: g * (a / b),
+    },
+    domain=(0.2, 3.0), doc="a * log(b), 0 where a is 0; the derivatives there are PyTorch's",
+)  # fmt: skip
+xlog1py = elementwise(
+    "xlog1py", "a b", numpy=_scipys("xlog1py"), cost=TRANSCENDENTAL, grad_fn="SpecialXlog1Py",
+    scalar="0.0 if ({a} == 0.0) & ({b} == {b}) else {a} * log1p({b})",
+    vjp={
+        "a": lambda g, a, b: where(_nothing_of(a, b, -1.0), 0.0, g * log1p(b)),
+        "b": lambda g, a, b: g * (a / (b + 1.0)),
+    },
+    domain=(0.2, 3.0), doc="a * log1p(b), 0 where a is 0; the derivatives there are PyTorch's",
+)  # fmt: skip
+entr = elementwise(
+    "entr", numpy=_scipys("entr"), cost=TRANSCENDENTAL, grad_fn="SpecialEntr",
+    scalar="-{x} * log({x}) if {x} > 0.0 else (-inf if {x} < 0.0 else {x})",
+    vjp={"x": lambda g, x: g * (-1.0 - log(x))}, domain=(0.2, 3.0), doc="-x log(x), 0 at 0, -inf below",
+)  # fmt: skip
+logit = elementwise(
+    "logit", numpy=_scipys("logit"), cost=TRANSCENDENTAL, scalar="log({x} / (1.0 - {x}))",
+    vjp={"x": lambda g, x: where(less_equal(absolute(x - 0.5), 0.5), g / (x * (1.0 - x)), math.nan)},
+    domain=(0.1, 0.9), doc="log(x / (1 - x))",
+)  # fmt: skip
+binary_cross_entropy = elementwise(
+    "binary_cross_entropy", "p t", cost=2 * TRANSCENDENTAL,
+    numpy=lambda p, t: (t - 1) * np.maximum(np.log1p(-p), -100) - t * np.maximum(np.log(p), -100),
+    scalar="({t} - 1.0) * maximum(log1p(-{p}), -100.0) - {t} * maximum(log({p}), -100.0)",
+    vjp={
+        "p": lambda g, p, t: g * ((p - t) / maximum(p * (1.0 - p), 1e-12)),
+        "t": lambda g, p: g * (maximum(log1p(-p), -100.0) - maximum(log(p), -100.0)),
+    },
+    domain=(0.1, 0.9),
+    doc="-(t log(p) + (1 - t) log(1 - p)), with PyTorch's bounds of logarithms and slopes",
+)  # fmt: skip
 
 
 def no_rule(function: str, operand: str) -> NoReturn:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ....tracer.errors import ArgumentError, DTypeError
 from ....tracer.ops import elementwise as e
+from ....tracer.ops import special
 from ....tracer.ops.reduction import highest, lowest
 from ....tracer.spec import CONTINUOUS
 from ....tracer.trace import innermost
@@ -33,6 +34,7 @@ from ..common import (
     is_scalar,
     operand,
     promoted,
+    promoted_pair,
     require_broadcast,
     require_real,
     scalar_of,
@@ -60,11 +62,20 @@ def _scaled(other: Any, alpha: Scalar, function: str) -> Any:
     return mul(other, alpha) if isinstance(other, Tensor) else operand(other, function) * alpha
 
 
-def _refuse_bools(a: Any, b: Any) -> None:
-    kinds = [
+def _are_bools(a: Any, b: Any) -> bool:
+    return all(
         array_dtype(one) == np.bool_ if isinstance(one, Tensor) else isinstance(one, bool) for one in (a, b)
-    ]
-    if all(kinds):
+    )
+
+
+def _refuse_pytorchs_bools(function: str, a: Any, b: Any) -> None:
+    """NumPy's give int8."""
+    if any(isinstance(one, TorchTensor) for one in (a, b)) and _are_bools(a, b):
+        fail(DTypeError, f"\"{function}\" not implemented for 'Bool': convert one first, e.g. with .int().")
+
+
+def _refuse_bools(a: Any, b: Any) -> None:
+    if _are_bools(a, b):
         fail(
             DTypeError,
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
@@ -168,6 +179,7 @@ def remainder(input: Operand, other: Operand) -> Tensor:
         >>> remainder(tensor([5, -5]), 3)
         tensor([2, 1])
     """
+    _refuse_pytorchs_bools("remainder", input, other)
     name = "RemainderBackward0" if is_scalar(other) else "RemainderBackward1"
     return elementwise(e.remainder, input, other, function="remainder", grad_name=name)
 
@@ -219,6 +231,8 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
         return _pow_tensor(input, exponent)
     base, power = promoted("pow", tensor(input, "pow"), exponent)
     dtype = array_dtype(base)
+    if dtype == np.bool_ and isinstance(base, TorchTensor):
+        return apply(e.logical_or, base, not exponent)  # 0 ** 0 is 1
     if dtype.kind not in CONTINUOUS and power < 0:
         fail(
             ArgumentError,
@@ -246,6 +260,7 @@ NEGATIVE_POWERS = "Integers to negative integer powers are not allowed. Convert 
 
 
 def _pow_tensor(input: Operand, exponent: Any) -> Tensor:
+    _refuse_pytorchs_bools("pow", input, exponent)
     base, power = promoted("pow", input, exponent)
     if array_dtype(power).kind == "i" and not any(isinstance(one, TorchTensor) for one in (base, power)):
         from ...solvers.requirements import Failure, require  # which has functions of its own
@@ -438,14 +453,16 @@ def xlogy(input: Operand, other: Operand) -> Tensor:
         >>> xlogy(tensor([0.0, 1.0]), tensor([0.0, 1.0]))
         tensor([0., 0.])
     """
-    a, b = promoted("xlogy", input, other, as_float=True)
-    dtype = array_dtype(a if isinstance(a, Tensor) else b)
-    a, b = (one if isinstance(one, Tensor) else filled((), one, dtype) for one in (a, b))
+    return apply(special.xlogy, *promoted_pair("xlogy", input, other, as_float=True))
+
+
+def product_with_log(input: Operand, other: Operand) -> Tensor:
+    """`xlogy` whose slopes are 0 where input is 0 and log(other) infinite or none."""
+    a, b = promoted_pair("xlogy", input, other, as_float=True)
     require_broadcast("xlogy", [a, b])
     has_no_number = apply(e.logical_or, apply(e.less_equal, b, 0.0), apply(e.equal, b, math.inf))
     vanishes = apply(e.logical_and, apply(e.equal, a, 0.0), has_no_number)
-    safe = apply(e.where, vanishes, filled((), 1, dtype), b)
-    return apply(e.multiply, a, apply(e.log, safe), grad_name="XlogyBackward0")
+    return apply(e.multiply, a, apply(e.log, apply(e.where, vanishes, 1.0, b)))
 
 
 subtract, divide, clip = sub, div, clamp

@@ -12,6 +12,7 @@ import numpy as np
 
 from ....tracer.errors import DTypeError
 from ....tracer.ops import elementwise as e
+from ....tracer.ops import special
 from ....tracer.spec import CONTINUOUS
 from ...tape.apply import apply
 from ...values.tensor import Tensor
@@ -148,8 +149,7 @@ def logit(input: Operand, eps: float | None = None) -> Tensor:
     x = floating(input, "logit")
     if eps is not None:
         x = apply(e.clamp, x, float(eps), 1.0 - eps)
-    odds = apply(e.divide, x, apply(e.subtract, 1.0, x))
-    return apply(e.log, odds, grad_name="LogitBackward0")
+    return apply(special.logit, x)
 
 
 def sinc(input: Operand) -> Tensor:

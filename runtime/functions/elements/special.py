@@ -17,7 +17,6 @@ from ...values.tensor import Tensor
 from ..common import Operand, fail, floating, promoted_pair
 from ..declared import lgamma
 from ..declared_special import chebyshev_polynomial_t, chebyshev_polynomial_u
-from .arithmetic import xlogy
 from .elementwise import sinc
 
 __all__ = ["mvlgamma", "polygamma"]
@@ -152,11 +151,7 @@ def entr(input: Operand) -> Tensor:
         >>> entr(tensor([0.5]))
         tensor([0.3466])
     """
-    x = floating(input, "entr")
-    negative = apply(e.less, x, 0.0)
-    inside = apply(e.where, negative, 1.0, x)
-    found = apply(e.negative, xlogy(inside, inside))
-    return apply(e.where, negative, -math.inf, found, grad_name="SpecialEntrBackward0")
+    return apply(s.entr, floating(input, "entr"))
 
 
 def xlog1py(input: Operand, other: Operand) -> Tensor:
@@ -166,8 +161,12 @@ def xlog1py(input: Operand, other: Operand) -> Tensor:
         >>> xlog1py(tensor([0.0]), tensor([-1.0]))
         tensor([0.])
     """
+    return apply(s.xlog1py, *promoted_pair("xlog1py", input, other, as_float=True))
+
+
+def product_with_log1p(input: Operand, other: Operand) -> Tensor:
+    """`xlog1py` whose slopes are 0 where input is 0 and log1p(other) infinite or none."""
     a, b = promoted_pair("xlog1py", input, other, as_float=True)
     has_no_number = apply(e.logical_or, apply(e.less_equal, b, -1.0), apply(e.equal, b, math.inf))
     vanishes = apply(e.logical_and, apply(e.equal, a, 0.0), has_no_number)
-    safe = apply(e.where, vanishes, 0.0, b)
-    return apply(e.multiply, a, apply(e.log1p, safe), grad_name="SpecialXlog1PyBackward0")
+    return apply(e.multiply, a, apply(e.log1p, apply(e.where, vanishes, 0.0, b)))

@@ -10,6 +10,7 @@ import numpy as np
 from ....tracer.errors import ArgumentError, DimensionError, DTypeError, ShapeError
 from ....tracer.ops import elementwise as e
 from ....tracer.ops import indexing as x_ops
+from ....tracer.ops import special
 from ....tracer.spec import INT64
 from ....tracer.trace import is_tracing
 from ...tape.apply import apply, unwrap
@@ -278,17 +279,8 @@ def binary_cross_entropy(
             ArgumentError,
             "binary_cross_entropy: all elements of input should be between 0 and 1; see sigmoid().",
         )
-    right, wrong = _held_log(p), _held_log(apply(e.subtract, 1.0, p), apply(e.negative, p))
-    gain = apply(e.add, apply(e.multiply, t, right), apply(e.multiply, apply(e.subtract, 1.0, t), wrong))
-    return titled(weighted(apply(e.negative, gain), weight), reduction, "BinaryCrossEntropyBackward0")
-
-
-def _held_log(x: Tensor, less: Tensor | None = None) -> Tensor:
-    """The logarithm of x, or of 1 + `less`, held above -100; where x is 0 its slope is 0, as below -100."""
-    is_zero = apply(e.equal, x, 0.0)  # and not less: nan, and what is no probability, stay nan
-    inner, rest, log = (x, 1.0, e.log) if less is None else (less, 0.0, e.log1p)
-    held = apply(e.clamp, apply(log, apply(e.where, is_zero, rest, inner)), -100.0, math.inf)
-    return apply(e.where, is_zero, -100.0, held)
+    losses = apply(special.binary_cross_entropy, p, t)
+    return titled(weighted(losses, weight), reduction, "BinaryCrossEntropyBackward0")
 
 
 def _same_shapes(input: Tensor, target: Tensor, function: str) -> tuple[Tensor, Tensor]:

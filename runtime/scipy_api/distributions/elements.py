@@ -10,6 +10,8 @@ from typing import Any
 from ....tracer.operator import OPERATORS
 from ....tracer.ops import incomplete
 from ...functions import PUBLIC
+from ...functions.elements.arithmetic import product_with_log
+from ...functions.elements.special import product_with_log1p
 from ...numpy_api.protocols import OF_OTHERS, UFUNCS
 from ...numpy_api.values import floats
 from ...tape.apply import apply
@@ -28,12 +30,13 @@ atan2, floor, isfinite, isinf, logaddexp = (
     PUBLIC[name] for name in ("atan2", "floor", "isfinite", "isinf", "logaddexp")
 )
 digamma = PUBLIC["digamma"]
-lgamma, sigmoid, logit, log_sigmoid, erf, erfc, xlogy = (
-    PUBLIC[name] for name in ("lgamma", "sigmoid", "logit", "logsigmoid", "erf", "erfc", "xlogy")
+lgamma, sigmoid, logit, log_sigmoid, erf, erfc = (
+    PUBLIC[name] for name in ("lgamma", "sigmoid", "logit", "logsigmoid", "erf", "erfc")
 )
-ndtr, log_ndtr, ndtri, xlog1py, betaln, i0e, erfcx = (
-    SPECIAL[name] for name in ("ndtr", "log_ndtr", "ndtri", "xlog1py", "betaln", "i0e", "erfcx")
+ndtr, log_ndtr, ndtri, betaln, i0e, erfcx = (
+    SPECIAL[name] for name in ("ndtr", "log_ndtr", "ndtri", "betaln", "i0e", "erfcx")
 )
+xlogy, xlog1py = product_with_log, product_with_log1p
 gammainc, gammaincc, gammaincinv, gammainccinv = (
     SPECIAL[name] for name in ("gammainc", "gammaincc", "gammaincinv", "gammainccinv")
 )
@@ -73,6 +76,7 @@ hurwitz = _of_floats("zeta")
 
 def log_gamma_density(a: Any, x: Any) -> Any:
     return incomplete.log_gamma_density(*floats(a, x))
+
 
 LOG_2 = math.log(2.0)
 LOG_2_PI = math.log(2.0 * math.pi)
