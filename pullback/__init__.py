@@ -191,7 +191,7 @@ from pullback.codegen.machine.threads import get_num_threads, set_num_threads
 from pullback.tracer.version import __version__
 
 from . import (
-    autograd, cache, errors, fft, func, linalg, masked, nn, random, signal, special,
+    autograd, cache, errors, fft, func, linalg, masked, nn, random, signal, special, utils,
 )  # fmt: skip
 
 globals().update(_methods.IN_PLACE_FUNCTIONS)  # exp_, clamp_, ...
@@ -324,7 +324,7 @@ __all__ = [
     "triangular_solve", "tril", "tril_indices", "triu", "triu_indices", "true_divide", "type_as",
     "typename", "uint16", "uint32", "uint64", "uint8", "unbind", "unbind_copy", "unflatten",
     "unfold_copy", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split",
-    "unsqueeze", "unsqueeze_copy", "use_deterministic_algorithms", "value_and_grad", "vander", "var",
+    "unsqueeze", "unsqueeze_copy", "use_deterministic_algorithms", "utils", "value_and_grad", "vander", "var",
     "var_mean", "vdot", "vector_norm", "view", "view_as", "view_as_complex", "view_as_complex_copy",
     "view_as_real", "view_as_real_copy", "view_copy", "vjp", "vmap", "vsplit", "vstack", "where",
     "while_loop", "xlogy", "zeros", "zeros_like",

@@ -55,6 +55,17 @@ def jacfwd(
     return jacobian(func, argnums, has_aux)
 
 
+def hessian(func: Function, argnums: Argnums = 0) -> Function:
+    """All second derivatives of all results, in nested structures of these: `jacfwd` of `jacrev`.
+
+    Example:
+        >>> hessian(lambda x: x ** 3)(tensor([1.0, 2.0]))[1]
+        tensor([[ 0.,  0.],
+                [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
 def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """The value of a function, and the function that takes tangents to its derivative along them.
 

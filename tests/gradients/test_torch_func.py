@@ -1,5 +1,6 @@
 """torch.func, torch.autograd.graph, forward_ad and anomaly mode: small programs, run on PyTorch as well."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -154,3 +155,20 @@ def test_second_gradients_through_packed_values() -> None:
         y = x**3
     (first,) = pb.autograd.grad(y, x, create_graph=True)
     assert pb.autograd.grad(first, x)[0].item() == 12
+
+
+def test_second_derivatives_of_several_results_are_pytorchs() -> None:
+    torch = pytest.importorskip("torch")
+
+    def cubes(parts: dict[str, Any]) -> dict[str, Any]:
+        return {"each": parts["u"] ** 3, "sum": (parts["u"].sum() * parts["v"]).sum() ** 2}
+
+    given = {"u": [1.0, 2.0], "v": [0.5]}
+    expected = torch.func.hessian(cubes)({name: torch.tensor(one) for name, one in given.items()})
+    tensors = {name: pb.tensor(one) for name, one in given.items()}
+    for function in (pb.func.hessian(cubes), pb.compile(pb.func.hessian(cubes))):
+        found = function(tensors)
+        for result, one, other in itertools.product(("each", "sum"), "uv", "uv"):
+            np.testing.assert_allclose(
+                found[result][one][other].numpy(), expected[result][one][other].numpy(), rtol=1e-6
+            )

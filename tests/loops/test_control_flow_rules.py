@@ -294,6 +294,31 @@ def test_checkpoint_runs_the_function_again_and_keeps_nothing_of_it() -> None:
     np.testing.assert_array_equal(found[1], w.grad)
 
 
+def test_checkpoints_are_called_as_pytorchs_are() -> None:
+    checkpoints = pb.utils.checkpoint
+    w = pb.tensor([0.5, 2.0], requires_grad=True)
+    layers = [pb.tanh, lambda x: x * w, pb.exp]
+    runs = []
+
+    def run(x: Any, scale: float = 1.0) -> Any:
+        runs.append(scale)
+        return scale * (x * w).sin()
+
+    programs = (
+        (
+            lambda: run(w * w, scale=3.0),
+            lambda: checkpoints.checkpoint(run, w * w, scale=3.0, use_reentrant=False),
+        ),
+        (lambda: (pb.tanh(w * w) * w).exp(), lambda: checkpoints.checkpoint_sequential(layers, 2, w * w)),
+    )
+    for plain, checked in programs:
+        expected, found = (pb.autograd.grad(compute().sum(), w)[0] for compute in (plain, checked))
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+    assert runs == [3.0, 3.0, 3.0]
+    with pytest.raises(pb.errors.ArgumentError, match="4 segments of 3 functions"):
+        checkpoints.checkpoint_sequential(layers, 4, w)
+
+
 def test_checkpoint_counts_a_shared_origin_once() -> None:
     a = pb.tensor(0.7, requires_grad=True, dtype=pb.float64)
     b = a * a

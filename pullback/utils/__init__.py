@@ -1,0 +1,5 @@
+"""torch.utils: its checkpoint."""
+
+from . import checkpoint
+
+__all__ = ["checkpoint"]
