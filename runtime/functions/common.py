@@ -27,7 +27,7 @@ from ..tensors.conversion import array_dtype, as_dtype
 from ..tensors.grown_arrays import GrownArray
 from ..values import dtypes
 from ..values.foreign import how_to_pass
-from ..values.tensor import Tensor
+from ..values.tensor import Tensor, TorchTensor
 
 Scalar: TypeAlias = bool | int | float | complex
 Operand: TypeAlias = Tensor | np.ndarray | Scalar
@@ -171,6 +171,18 @@ def all_dims(dim: Dims, ndim: int, function: str) -> tuple[int, ...]:
 
 def torch_name(x: Tensor) -> str:
     return TORCH_NAMES[array_dtype(x).name]
+
+
+def require_fitting_dtype(x: Tensor, source: Tensor, function: str) -> None:
+    """Refuse a tensor of which x would lose the imaginary part, the fraction, or all but the truth."""
+    own, found = ("biufc".index(array_dtype(one).kind.replace("u", "i")) for one in (x, source))
+    if found > own and isinstance(x, TorchTensor) and isinstance(source, TorchTensor):
+        fail(
+            DTypeError,
+            f"{function} requires the source and destination dtypes match, got {torch_name(x)} for the "
+            f"destination and {torch_name(source)} for the source. Convert the source first: "
+            "source.to(input.dtype), or of complex numbers source.real.",
+        )
 
 
 def spec(x: Tensor) -> Spec:

@@ -35,6 +35,7 @@ def integers(*shape: int) -> Tensor:
 
 
 X, N, B = ones(2, 3), integers(2, 3), wrap(np.ones((2, 3), bool))
+WAVE = wrap(np.array([1 + 2j]))
 
 WRONG: list[tuple[Callable[[], Any], type[PullbackError], str]] = [
     (
@@ -230,6 +231,13 @@ WRONG: list[tuple[Callable[[], Any], type[PullbackError], str]] = [
         ArgumentError,
         "max is not a valid value for reduction",
     ),
+    (lambda: ones(2).index_put((integers(1),), WAVE), DTypeError, "Index put requires the source and"),
+    (lambda: ones(2).__setitem__(integers(1), WAVE), DTypeError, "got Double for the destination and"),
+    (lambda: ones(2).index_add(0, integers(1), WAVE), DTypeError, "index_add requires the source and"),
+    (lambda: ones(2).index_copy(0, integers(1), WAVE), DTypeError, "of complex numbers source.real"),
+    (lambda: ones(2).index_fill(0, integers(1), 1j), DTypeError, "a complex value cannot be put into"),
+    (lambda: (X > 0) ** (X > 0), DTypeError, "\"pow\" not implemented for 'Bool'"),
+    (lambda: (X > 0) % True, DTypeError, "\"remainder\" not implemented for 'Bool'"),
     (
         lambda: PUBLIC["binary_cross_entropy"](X * 2, X),
         ArgumentError,

@@ -18,6 +18,7 @@ from ...tensors.creation import as_tensor, scalar_tensor
 from ...values.modes import is_recording
 from ...values.tensor import PartAt, Tensor, mark_written, require_writable
 from ...values.value_kinds import Auxiliary, NumpyTensor
+from ..common import require_fitting_dtype
 from ..shapes.movement import reshape_to
 from .indexing import updated, view_at, without_bytes, without_leading
 
@@ -76,6 +77,7 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
         return
     if not isinstance(self, NumpyTensor):
         index = without_bytes(index)
+    require_fitting_dtype(self, value, "Index put")
     if _is_plain(self, index, value):
         require_writable(self)
         keep_saved(self)

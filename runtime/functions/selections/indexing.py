@@ -31,7 +31,16 @@ from ...tape.local import into_graph, is_local, local
 from ...values.foreign import how_to_pass, unboxed
 from ...values.tensor import PartAt, Tensor, TorchTensor, make
 from ...values.value_kinds import Auxiliary, NumpyScalar, NumpyTensor, as_array, as_kind
-from ..common import array_dtype, as_dtype, fail, iota, require_broadcast, tensor, truth
+from ..common import (
+    array_dtype,
+    as_dtype,
+    fail,
+    iota,
+    require_broadcast,
+    require_fitting_dtype,
+    tensor,
+    truth,
+)
 from ..shapes.joining import stack
 from ..shapes.movement import expand, expand_to, permuted, reshape_to
 from ..shapes.parts import sliced
@@ -561,9 +570,10 @@ def updated(input: Tensor, index: Any, value: Any) -> Tensor:
     x = tensor(input, "__setitem__")
     basic = parse_index(index, tuple(x._value.shape), isinstance(x, NumpyTensor))
     update = value if isinstance(value, Tensor) else wrap(np.asarray(value))
-    update = as_dtype(update, array_dtype(x))
     if basic.arrays:
-        return _with_elements(x, basic, update)
+        require_fitting_dtype(x, update, "Index put")
+        return _with_elements(x, basic, as_dtype(update, array_dtype(x)))
+    update = as_dtype(update, array_dtype(x))
     region = tuple(len(range(*bounds)) for bounds in zip(basic.starts, basic.stops, basic.steps))
     update = reshape_to(expanded_update(update, tuple(basic.shape)), region)
     if basic.reversed:

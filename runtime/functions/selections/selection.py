@@ -35,6 +35,7 @@ from ..common import (
     one_dim,
     own_dim,
     require_broadcast,
+    require_fitting_dtype,
     scalar_of,
     tensor,
     torch_name,
@@ -315,6 +316,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         tensor([1., 6.])
     """
     x, values = tensor(input, "index_add"), tensor(source, "index_add", "source")
+    require_fitting_dtype(x, values, "index_add")
     if not x.ndim and values.ndim <= 1:
         return reshape_to(
             index_add(x.reshape(1), dim, index.reshape(-1), values.reshape(-1), alpha=alpha), ()
@@ -345,9 +347,10 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Scalar) -> Tensor:
         tensor([9, 2, 9])
     """
     x = tensor(input, "index_fill")
+    filler = value if isinstance(value, Tensor) else scalar_of(value, array_dtype(x))
     if not x.ndim:
         return reshape_to(index_fill(reshape_to(x, (1,)), dim, index.reshape(-1), value), ())
-    return updated(x, _at(x, dim, index, "index_fill"), value)
+    return updated(x, _at(x, dim, index, "index_fill"), filler)
 
 
 @numpy_names
@@ -379,6 +382,8 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
         for one in indices
         for place in (true_positions(one) if array_dtype(tensor(one, "index_put")) == BOOL else [one])
     ]
+    values = tensor(values, "index_put", "values")
+    require_fitting_dtype(x, values, "index_put")
     zeros = filled(tuple(x._value.shape), 0, array_dtype(x))
     chosen = getitem(x, tuple(indices))
     arrays = np.broadcast_shapes(*(tuple(one.shape) for one in indices))
