@@ -42,6 +42,7 @@ from .nests.loops import bodies
 from .nests.plan import Output, Plan
 from .nests.tree import Host
 from .options import Options
+from .outside import position_outside
 from .targets.comments import LINE_LENGTH, in_lines
 from .targets.python.imports import import_lines
 from .targets.python.spelling import width
@@ -205,6 +206,7 @@ class Program:
                 raise DimensionError(
                     f"{self.graph.name}: an index array holds a position that is out of range of {error}. "
                     f"Indices count from 0 to the size of the dimension less one, or back from -1."
+                    f"{position_outside(self.graph, arrays)}"
                 ) from None
             except ArithmeticError as error:
                 raise self._without_result(*error.args) from None

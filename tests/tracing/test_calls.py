@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import re
 import sys
 import threading
 from contextvars import ContextVar
@@ -296,3 +297,18 @@ def test_threads_share_the_table() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_a_position_outside_is_told_with_its_line_and_the_size() -> None:
+    @pb.compile
+    def chosen(x: np.ndarray, i: np.ndarray) -> Any:
+        y = x * 2.0
+        y[i] += 1.0
+        return y[i].sum() + x[0]
+
+    for positions, told in (([1, 7], "Position 7 of dimension 0 with size 4"), ([-9], "A position below -4")):
+        for call in (chosen, pb.grad(chosen)):
+            with pytest.raises(pb.errors.DimensionError, match=told) as caught:
+                call(np.ones(4), np.array(positions))
+            assert re.search(r"at test_calls.py:\d+  .*y\[i\]", str(caught.value))
+    assert chosen(np.ones(4), np.array([1, 3])) == 7.0
