@@ -161,8 +161,18 @@ def own_dim(dim: int, x: Tensor, function: str) -> int:
 
 def all_dims(dim: Dims, ndim: int, function: str) -> tuple[int, ...]:
     """The dims that a reduction combines: all for None and for an empty sequence."""
-    if dim is None or (not isinstance(dim, int | np.integer) and not len(dim)):
+    if dim is None:
         return tuple(range(ndim))
+    if not isinstance(dim, int | np.integer):
+        listed = isinstance(dim, Sequence | np.ndarray) and not isinstance(dim, str)
+        if not listed or not all(isinstance(one, int | np.integer) for one in dim):
+            fail(
+                ArgumentError,
+                f"{function}(): argument 'dim' must be int or tuple of ints, not {dim!r} of type "
+                f"{type(dim).__name__}",
+            )
+        if not len(dim):
+            return tuple(range(ndim))
     return cast(tuple[int, ...], placed(lambda: normalised_dims(cast(Any, dim), ndim, function)))
 
 

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.spec import CONTINUOUS
+from ..functions.common import array_dtype, as_dtype
 from ..functions.matrices import linalg
 from ..functions.reductions import statistics
 from ..functions.shapes import parts
+from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import as_number
 from .functions import FUNCTIONS, implements
@@ -28,13 +31,21 @@ implements(np.linalg.slogdet)(lambda a: linalg.slogdet(averaged(a)))
 implements(np.linalg.cholesky)(
     lambda a, /, *, upper=False: linalg.cholesky(linalg.symmetric(averaged(a), not upper), upper)
 )
-implements(np.linalg.matrix_power, shares=True)(
-    lambda a, n: linalg.square(averaged(a), "matrix_power") if n == 1 else linalg.matrix_power(averaged(a), n)
-)
+
+
+@implements(np.linalg.matrix_power, shares=True)
+def matrix_power(a: Any, n: Any) -> Tensor:
+    x = tensor_of(a) if n > 0 else averaged(a)
+    if n == 1 and array_dtype(x).kind in CONTINUOUS:
+        return linalg.square(x, "matrix_power")
+    power = linalg.matrix_power(x, n)
+    return as_dtype(power, array_dtype(tensor_of(a))) if n == 0 else power
+
+
 implements(np.linalg.matmul)(lambda x1, x2, /: np.matmul(x1, x2))
 implements(np.linalg.outer)(
     lambda x1, x2, /: FUNCTIONS[np.outer](
-        *(require_vector(averaged(one), "linalg.outer", "an argument") for one in (x1, x2))
+        *(require_vector(tensor_of(one), "linalg.outer", "an argument") for one in (x1, x2))
     )
 )
 implements(np.linalg.tensordot)(lambda x1, x2, /, *, axes=2: FUNCTIONS[np.tensordot](x1, x2, axes))

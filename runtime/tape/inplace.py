@@ -403,10 +403,12 @@ def update(target: Tensor, value: Tensor, began: int | None = None) -> Tensor:
     if value._value.shape != shape:
         raise ShapeError(
             f"output with shape {list(shape)} doesn't match the broadcast shape {list(value._value.shape)}"
+            f"{at_caller()}. What is written in place keeps its shape."
         )
     if "biufc".index(found.kind.replace("u", "i")) > "biufc".index(dtype.kind.replace("u", "i")):
         raise DTypeError(
             f"result type {scalar_type(found)} can't be cast to the desired output type {scalar_type(dtype)}"
+            f"{at_caller()}. What is written in place keeps its dtype: convert it first."
         )
     return assign(target, value, began)
 

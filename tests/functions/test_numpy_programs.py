@@ -402,3 +402,17 @@ def test_a_function_of_scipy_is_differentiated_however_its_module_is_asked(funct
     value, slope = pb.value_and_grad(function)(x)
     np.testing.assert_allclose(value, special.logsumexp(x))
     np.testing.assert_allclose(slope, special.softmax(x))
+
+
+def test_products_of_truths_are_truths() -> None:
+    links = np.array([[True, False, True], [False, False, True], [False, False, False]])
+
+    def products(links: np.ndarray) -> tuple[Any, ...]:
+        twice = np.einsum("ij,jk->ik", links, links), np.linalg.matrix_power(links, 3)
+        counts = np.linalg.matrix_power(1 * links, 2), np.linalg.matrix_power(1 * links, 0), *twice
+        rows = np.dot(links[0], links[:, 2]), links @ links[0], np.einsum("ij->i", links)
+        return links @ links, *rows, *counts
+
+    for one, other in zip(pb.compile(products)(links), products(links), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)

@@ -14,7 +14,8 @@ from ....tracer.errors import ArgumentError, DTypeError, ShapeError
 from ....tracer.ops import elementwise as e
 from ....tracer.ops import reduction as r
 from ....tracer.ops.contraction import contract, contraction_title
-from ....tracer.spec import CONTINUOUS, INT64
+from ....tracer.spec import BOOL, CONTINUOUS, INT64
+from ....tracer.trace import is_tracing
 from ...tape.apply import apply
 from ...tape.direct import direct
 from ...values.tensor import Tensor
@@ -56,6 +57,9 @@ _DIRECT = {
 
 
 def contracted(a: Tensor, b: Tensor, subscripts: str, grad_name: str | None = None) -> Tensor:
+    if is_tracing() and array_dtype(a) == BOOL == array_dtype(b):  # any of them, of which code has no product
+        counts = apply(contract, as_dtype(a, INT64), as_dtype(b, INT64), subscripts=subscripts)
+        return apply(e.not_equal, counts, 0)
     return apply(
         contract,
         a,

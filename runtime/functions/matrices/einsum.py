@@ -18,6 +18,7 @@ from ....tracer.errors import ArgumentError, DTypeError, ShapeError
 from ....tracer.ops import elementwise as e
 from ....tracer.ops import reduction as r
 from ....tracer.ops.contraction import contract, contraction_title
+from ....tracer.spec import BOOL
 from ...tape.apply import apply
 from ...tape.direct import direct
 from ...values.tensor import Tensor
@@ -280,7 +281,8 @@ def _without(x: Tensor, term: str, unwanted: set[str]) -> tuple[Tensor, str]:
     if not dims:
         return x, term
     kept = "".join(letter for letter in term if letter not in unwanted)
-    return apply(r.sum_, x, dims=dims, keepdim=False), kept
+    total = r.any_ if array_dtype(x) == BOOL else r.sum_  # as NumPy adds bools
+    return apply(total, x, dims=dims, keepdim=False), kept
 
 
 def _without_broadcast(x: Tensor, term: str, extents: dict[str, int]) -> tuple[Tensor, str]:

@@ -374,9 +374,9 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
 
 @matrix_named_either_way
 def _integers_or(input: Tensor) -> Tensor:
-    """Square matrices, of integers as they are."""
+    """Square matrices, of integers and bools as they are."""
     x = tensor(input, "matrix_power")
-    if array_dtype(x).kind not in "iu":
+    if array_dtype(x).kind not in "biu":
         return square(x, "matrix_power")
     _require_square(x, "matrix_power")
     return x
