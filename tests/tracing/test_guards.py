@@ -4,15 +4,11 @@ import math
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
-from extent import examples, machine_code
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from asking_programs import INPUTS, X, agree, as_float, asserted, branch, gradient, loop, no_warning
 
 import pullback as pb
 from pullback.runtime.tracing.guards import Deviated, Guards
@@ -21,241 +17,6 @@ from pullback.tracer.graph import make_input
 from pullback.tracer.origin import UNKNOWN
 from pullback.tracer.spec import spec_of
 from pullback.tracer.trace import Guard
-
-X = np.array([0.5, -1.5, 2.0])
-Function = Callable[..., Any]
-
-
-def gradient(function: Function, *arrays: np.ndarray) -> list[Any]:
-    """Value and gradients on the tape, through Tensors."""
-    tensors = [pb.tensor(array, requires_grad=True) for array in arrays]
-    value = function(*tensors)
-    value.sum().backward()
-    return [value.detach().numpy(), *(one.grad.numpy() for one in tensors)]
-
-
-def agree(function: Function, *arrays: np.ndarray, compiled: Any = None) -> Any:
-    """Compiled and eager give the same, as value, in pairs and in fused gradients."""
-    compiled = compiled or pb.compile(function)
-    expected = gradient(function, *arrays)
-    for found, wanted in zip(gradient(compiled, *arrays), expected, strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-12)
-    np.testing.assert_allclose(compiled(*arrays), expected[0], rtol=1e-12)
-    if np.ndim(expected[0]) == 0:
-        argnums = tuple(range(len(arrays)))
-        value, slopes = pb.value_and_grad(compiled, argnums)(*arrays)
-        for found, wanted in zip((value, *slopes), expected, strict=True):
-            np.testing.assert_allclose(found, wanted, rtol=1e-12)
-    return compiled
-
-
-@contextmanager
-def no_warning() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
-
-
-def test_nothing_is_looked_up_where_a_mask_has_no_elements() -> None:
-    agree(lambda x: x[1:1][x[1:1] > 0].sum() + x.sum(), X)
-
-
-# --- what may ask -------------------------------------------------------------------------------------------
-
-
-def branch(x):
-    return (x * x).sum() if x.sum() > 0 else pb.sin(x).sum()
-
-
-def nested_branches(x):
-    y = x * 2
-    if y[0] > 0:
-        y = y + 1 if y[1] > 0 else y * y
-    elif y[2] > 0 and y[1] < 3:
-        y = pb.exp(y)
-    return y.sum()
-
-
-def loop(x):
-    while (x * x).sum() < 1000:
-        x = x * 2
-    return x.sum()
-
-
-def loop_in_branch_in_loop(x):
-    total = x.sum() * 0
-    for row in x:
-        if row > 0:
-            while row < 4:
-                row = row * 1.7
-        total = total + row * row
-    return total
-
-
-def asserted(x):
-    assert x.sum() < 1e6, "too large"
-    assert not (x == 7).any()
-    return (x * x).sum()
-
-
-def as_float(x):
-    return (x * float(pb.stop_gradient(x.sum()))).sum()
-
-
-def as_item(x):
-    return (x * x.detach().mean().item()).sum()
-
-
-def as_list(x):
-    first, *rest = x.detach().tolist()
-    return (x * first).sum() + sum(rest)
-
-
-def as_array(x):
-    return (x * np.fft.fft(pb.as_tensor(x).detach().numpy()).real).sum()
-
-
-def prefix(x):
-    return (x[: int(abs(x[0]) + 1)] ** 2).sum()
-
-
-def positions(x):
-    total = x.sum()
-    for index in range(x.argmax()):
-        total = total + x[index] * index
-    return total
-
-
-def extremes(x):
-    return max(x[0], x[1]) * 2 + min(x[1], x[2]) * sorted(x)[1]
-
-
-def membership(x):
-    return x.sum() if 2.0 in x else (x * 3).sum()
-
-
-def compared(x):
-    if x.equal(x * 1) and not x.allclose(x + 1):
-        return (x * 3).sum()
-    return x.sum()
-
-
-def numpy_bool(x):
-    return np.sum(x * 2) if np.all(x > -2) and np.any(x > 0) else np.sum(x)
-
-
-def without_gradient(x):
-    with pb.no_grad():
-        size = (x * x).sum()
-    return (x / size).sum() if size > 1 else (x * size).sum()
-
-
-def clipped(x):
-    y = x * x
-    if y.requires_grad:
-        y.register_hook(lambda slope: slope * 2)
-    return y.sum() if y.sum() > 1 else (y * 3).sum()
-
-
-def masks(x):
-    chosen = x > 0.2
-    rows = pb.outer(x, x * 2)
-    total = (x[chosen] ** 2).sum() + (rows[chosen, 1:] * 3).sum() + rows[rows > 1].sum()
-    filled = pb.masked_scatter(x * 0, chosen, pb.masked_select(x, chosen) * 5)
-    return total + filled.sum() + pb.nonzero(rows < 0)[:, 0].sum() * x[0]
-
-
-def shared_condition(x):
-    """A guard is read by the backward function as well."""
-    large = (x * x).sum() > 3
-    y = pb.where(large, pb.sin(x), x * 3)
-    return y.sum() if large else (y * y).sum()
-
-
-def recursion(x):
-    return (x * x).sum() if x.sum() > 9 else recursion(x + 0.7)
-
-
-def early_return(x):
-    for step in range(20):
-        x = x * 1.5
-        if x.abs().max() > 10:
-            return x.sum() * step
-    return x.sum()
-
-
-PROGRAMS = [
-    branch, nested_branches, loop, loop_in_branch_in_loop, asserted, as_float, as_item, as_list, as_array,
-    prefix, positions, extremes, membership, compared, numpy_bool, without_gradient, clipped, masks,
-    shared_condition, recursion, early_return,
-]  # fmt: skip
-INPUTS = [X, -X, X[::-1].copy(), X * 0.1, np.array([3.0, 2.0, 1.0]), X]
-
-
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
-def test_compiled_agrees_with_eager(program: Function) -> None:
-    compiled, slope = pb.compile(program), pb.compile(pb.grad(program))
-    with no_warning(), machine_code(program.__name__):
-        for array in INPUTS:
-            agree(program, array, compiled=compiled)
-            np.testing.assert_allclose(slope(array), gradient(program, array)[1], rtol=1e-12)
-
-
-# --- random programs ----------------------------------------------------------------------------------------
-
-CONDITIONS = (
-    "(a * b).sum() > 0.1", "a[0] < b[1] + 0.05", "max(a[0], c[1]) > 0.3", "not (c > -0.7).all()",
-    "0.2 < abs(b.sum()) < 1.1", "len(a) > 2 and c.norm() > 0.9", "int(a.sum() * 2) == 1",
-    "b.detach().max().item() > 2",
-)  # fmt: skip
-ASSIGNMENTS = (
-    "a = pb.sin(a * 1.3) + 0.4 * c", "b = a * b + 0.2", "c = pb.tanh(c - b)", "a, b = b, a", "b = b * 0.7",
-    "c = pb.where(a > b, a * c, b)", "a = a + int(c.sum())", "c = c * float((a > 0).any()) + a",
-    "b = pb.cat((b[: 1 + bool(a[1] > 0)], c))[:3]",
-)  # fmt: skip
-
-
-@st.composite
-def blocks(draw: Any, depth: int = 2) -> list[str]:
-    """Statements on the vectors a, b and c: assignments, branches and loops in each other."""
-    lines: list[str] = []
-    for _ in range(draw(st.integers(1, 3))):
-        kind = draw(st.sampled_from(("assign", "if", "while", "for") if depth else ("assign",)))
-        if kind == "assign":
-            lines.append(draw(st.sampled_from(ASSIGNMENTS)))
-            continue
-        condition = draw(st.sampled_from(CONDITIONS))
-        body = [f"    {line}" for line in draw(blocks(depth=depth - 1))]
-        if kind == "if":
-            other = [f"    {line}" for line in draw(blocks(depth=depth - 1))]
-            lines += [f"if {condition}:", *body, "else:", *other]
-        elif kind == "while":
-            count = f"n{depth}"
-            lines += [f"{count} = 0", f"while {condition} and {count} < 4:", *body, f"    {count} += 1"]
-        else:
-            lines += [f"for _ in range({draw(st.integers(1, 3))}):", *body]
-    return lines
-
-
-@given(blocks(), st.integers(0, 2**16))
-@settings(max_examples=examples(24), derandomize=True)
-def test_random_programs(lines: list[str], seed: int) -> None:
-    text = "\n".join(["def program(a, b):", "    c = a * b", *(f"    {line}" for line in lines)])
-    namespace: dict[str, Any] = {"pb": pb}
-    exec(f"{text}\n    return (a * b).sum() + (c * c).sum()", namespace)
-    program = namespace["program"]
-    compiled = pb.compile(program)
-    slope = pb.value_and_grad(compiled, (0, 1))
-    rng = np.random.default_rng(seed)
-    for number in range(4):
-        arrays = rng.normal(size=(2, 3))
-        expected = gradient(program, *arrays)
-        with machine_code(text):
-            value, slopes = slope(*arrays)
-            found = gradient(compiled, *arrays) if number % 2 else [value, *slopes]
-        for one, other in zip(found, expected, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
-
 
 # --- paths --------------------------------------------------------------------------------------------------
 
@@ -699,7 +460,7 @@ def test_explain_lists_paths_with_lines_and_calls() -> None:
         compiled(array)
     text = compiled.explain(-X)
     assert "values decide: 2 of at most 64 paths are known" in text
-    line = r"test_guards.py:\d+  return .* if x.sum\(\) > 0 else .*  "
+    line = r"asking_programs.py:\d+  return .* if x.sum\(\) > 0 else .*  "
     assert re.search(rf"path of 3 calls\n +{line}True\n", text)
     assert re.search(rf"path of 1 call, that of these arguments\n +{line}False\n", text)
     assert compiled.cache_info().hits == 2
@@ -710,7 +471,7 @@ def test_source_shows_the_paths() -> None:
     compiled(X)
     text = compiled.source(-X)
     first, second = text.split("# Another path")
-    assert " sin(" in first and re.search(r"#   test_guards.py:\d+  return .*  False\n", first)
+    assert " sin(" in first and re.search(r"#   asking_programs.py:\d+  return .*  False\n", first)
     assert " sin(" not in second and "_backward" in compiled.backward_source(X)
     compile(text, "<source>", "exec")
     assert compiled.source(X * 3).index(" sin(") > len(second)

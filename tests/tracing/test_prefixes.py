@@ -1,32 +1,24 @@
 """What paths begin with is one program: a call runs up to the decision, and goes on from there."""
 
 import threading
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from asking_programs import Function, gradient
 from uncompiled import run_uncompiled
 
 import pullback as pb
 from pullback.codegen.program import Program
 
 X = np.linspace(0.2, 1.4, 7)
-Function = Callable[..., Any]
-
-
-def slope(function: Function, *arrays: np.ndarray) -> list[Any]:
-    tensors = [pb.tensor(array, requires_grad=True) for array in arrays]
-    value = function(*tensors)
-    value.sum().backward()
-    return [value.detach().numpy(), *(one.grad.numpy() for one in tensors)]
 
 
 def agree(function: Function, compiled: Any, *arrays: np.ndarray) -> None:
-    wanted = slope(function, *arrays)
+    wanted = gradient(function, *arrays)
     np.testing.assert_allclose(compiled(*arrays), wanted[0], rtol=1e-12)
-    for found, one in zip(slope(compiled, *arrays), wanted, strict=True):
+    for found, one in zip(gradient(compiled, *arrays), wanted, strict=True):
         np.testing.assert_allclose(found, one, rtol=1e-12)
 
 
@@ -49,7 +41,7 @@ def test_values_and_gradients_through_prefixes() -> None:
         for arrays in CALLS:
             agree(deciding, compiled, *arrays)
             value, slopes = fused(*arrays)
-            for found, wanted in zip((value, *slopes), slope(deciding, *arrays), strict=True):
+            for found, wanted in zip((value, *slopes), gradient(deciding, *arrays), strict=True):
                 np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
