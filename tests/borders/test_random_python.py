@@ -79,19 +79,19 @@ def check(seed: int, is_complex: bool = False) -> None:
 
 
 @pytest.mark.usefixtures("uncompiled")
-@pytest.mark.parametrize("seed", drawn(range(PROGRAMS), one_in=2))
+@pytest.mark.parametrize("seed", drawn(range(PROGRAMS), one_in=4))
 def test_a_program(seed: int) -> None:
     """Run by interpreters, which take less time than compiling."""
     check(seed)
 
 
 @pytest.mark.usefixtures("uncompiled")
-@pytest.mark.parametrize("seed", drawn(range(COMPLEX_PROGRAMS), one_in=2))
+@pytest.mark.parametrize("seed", drawn(range(COMPLEX_PROGRAMS), one_in=4))
 def test_a_program_of_complex_numbers(seed: int) -> None:
     check(seed, is_complex=True)
 
 
-@pytest.mark.parametrize("seed", drawn(range(PROGRAMS), one_in=8))
+@pytest.mark.parametrize("seed", drawn(range(PROGRAMS), one_in=12))
 def test_a_program_as_machine_code(seed: int) -> None:
     check(seed)
 

@@ -250,11 +250,11 @@ def is_derived_by_python(row: Row, dtype: str) -> bool:
 def compiled_parts(
     cases: Callable[[Row, str], Iterable[Case]], draw: Callable[[Row, Case, str], Arrays] = Row.draw
 ) -> list[Any]:
-    """Of the cases of each operator, in all dtypes, a quarter, and one at least."""
+    """Of the cases of each operator, in all dtypes, an eighth, and one at least."""
     parts: dict[str, list[tuple[Row, Case, Arrays]]] = {dtype: [] for dtype in DTYPES}
     for row in ROWS.values():
         every = [(dtype, case) for dtype in DTYPES if dtype in row.dtypes for case in cases(row, dtype)]
-        for dtype, case in some_of(every, row.name, count=-(-len(every) // 4)):
+        for dtype, case in some_of(every, row.name, count=-(-len(every) // 8)):
             parts[dtype].append((row, case, draw(row, case, dtype)))
     return [one for dtype, found in parts.items() for one in grouped(found, dtype)]
 
