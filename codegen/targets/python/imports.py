@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -14,7 +13,7 @@ from ... import ir
 from ...host import HostCall
 from ...vector_math import FUNCTIONS
 from ...whole_calls import NAMES_OF_MODULES
-from ..comments import LINE_LENGTH
+from ..comments import LINE_LENGTH, in_lines
 
 
 def import_lines(functions: Sequence[ir.Function]) -> list[str]:
@@ -58,8 +57,8 @@ def wrapped_import(module: str, names: Sequence[str]) -> list[str]:
     line = f"from {module} import {', '.join(names)}"
     if len(line) <= LINE_LENGTH:
         return [line]
-    inside = textwrap.wrap(f"{', '.join(names)},", LINE_LENGTH - 4)
-    return [f"from {module} import (", *(f"    {part}" for part in inside), ")"]
+    inside = in_lines(names, LINE_LENGTH - len("    ,"))
+    return [f"from {module} import (", *(f"    {part}," for part in inside), ")"]
 
 
 def _names(function: ir.Function) -> Iterator[str]:
