@@ -32,7 +32,7 @@ EXACT = 2**53
 """Integers below are floats without loss."""
 _NUMPY = (NumpyTensor, NumpyScalar)
 _OF_NUMPY = (ndarray, np.float64, np.int64, np.bool_)
-_KINDS = {TorchTensor: TorchTensor} | dict.fromkeys(_NUMPY, NumpyTensor)
+_KINDS = {TorchTensor: TorchTensor, PythonNumber: PythonNumber} | dict.fromkeys(_NUMPY, NumpyTensor)
 """Of one operand's kind that of an array which is the result."""
 _KINDS_OF_NUMPY = _KINDS | {PythonNumber: NumpyTensor}
 """The same for NumPy's functions, which make numbers of NumPy's of Python's."""
@@ -45,16 +45,20 @@ _PAIRS: dict[tuple[type, type], tuple[type[Tensor], bool, bool]] = {
     **{(other, one): (_KINDS[one], False, True) for one in _KINDS for other in (float, int)},
     **{(one, other): (NumpyTensor, True, False) for one in _NUMPY for other in _OF_NUMPY},
     **{(other, one): (NumpyTensor, False, True) for one in _NUMPY for other in _OF_NUMPY},
+    **{(PythonNumber, other): (NumpyTensor, True, True) for other in _NUMPY},
+    **{(other, PythonNumber): (NumpyTensor, True, True) for other in _NUMPY},
+    **{(PythonNumber, other): (NumpyTensor, True, False) for other in _OF_NUMPY},
+    **{(other, PythonNumber): (NumpyTensor, False, True) for other in _OF_NUMPY},
+    (PythonNumber, PythonNumber): (PythonNumber, True, True),
 }
 """Of two operands' kinds that of an array which is the result, and which of them are tensors."""
 _PAIRS_OF_NUMPY: dict[tuple[type, type], tuple[type[Tensor], bool, bool]] = {
     **_PAIRS,
-    **{(PythonNumber, other): (NumpyTensor, True, True) for other in (*_NUMPY, PythonNumber)},
-    **{(other, PythonNumber): (NumpyTensor, True, True) for other in _NUMPY},
-    **{(PythonNumber, other): (NumpyTensor, True, False) for other in (float, int, *_OF_NUMPY)},
-    **{(other, PythonNumber): (NumpyTensor, False, True) for other in (float, int, *_OF_NUMPY)},
+    **{(PythonNumber, other): (NumpyTensor, True, False) for other in (float, int)},
+    **{(other, PythonNumber): (NumpyTensor, False, True) for other in (float, int)},
+    (PythonNumber, PythonNumber): (NumpyTensor, True, True),
 }
-"""The same for NumPy's functions."""
+"""The same for NumPy's functions, which make numbers of NumPy's of Python's."""
 _new = object.__new__
 _quiet = Quiet()
 

@@ -13,6 +13,7 @@ import pullback as pb
 from pullback.runtime.functions.selections.indexing import view_at
 from pullback.runtime.numpy_api.protocols import DIRECT, DIRECT_FUNCTIONS, FUNCTIONS
 from pullback.runtime.tape.apply import apply
+from pullback.runtime.tape.direct import direct
 from pullback.runtime.transforms.transforms import grad_of_sum
 from pullback.runtime.values.tensor import Tensor, TorchTensor, make
 from pullback.runtime.values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
@@ -88,6 +89,46 @@ def test_integers_and_bools_beside_doubles_are_doubles(other: Any) -> None:
         assert found.dtype == np.float64
         np.testing.assert_array_equal(found.detach()._value, x.detach()._value * other)
         np.testing.assert_array_equal(gradients(found, [x])[0], np.ones(2) * other)
+
+
+BESIDE_NUMBERS = {
+    "number": lambda: make(np.array(0.5), PythonNumber).requires_grad_(),
+    "float": lambda: 0.5,
+    "int": lambda: 2,
+    "NumPy's float": lambda: np.float64(0.5),
+    "NumPy's int": lambda: np.int64(2),
+    "NumPy's bool": lambda: np.bool_(True),
+    "array": lambda: np.array([0.5, 2.0]),
+    "integers": lambda: np.array([3, 2]),
+    "differentiated array": lambda: make(np.array([0.5, 2.0]), NumpyTensor).requires_grad_(),
+    "differentiated number of NumPy's": lambda: make(np.array(2.0), NumpyScalar).requires_grad_(),
+}
+SHORT = {name: direct(OPERATORS[name]) for name in ("add", "subtract", "multiply", "divide")}
+
+
+@pytest.mark.parametrize("beside", sorted(BESIDE_NUMBERS))
+@pytest.mark.parametrize("name", sorted(SHORT))
+def test_a_number_of_pythons_takes_the_short_way_to_what_the_general_way_gives(
+    name: str, beside: str
+) -> None:
+    number, other = make(np.array(1.5), PythonNumber).requires_grad_(), BESIDE_NUMBERS[beside]()
+    method = {"subtract": "sub", "multiply": "mul", "divide": "truediv"}.get(name, name)
+    for reflected in (False, True):
+        short = SHORT[name](*((other, number) if reflected else (number, other)))
+        general = getattr(NumpyTensor, f"__{'r' if reflected else ''}{method}__").__wrapped__(number, other)
+        assert short is not NotImplemented
+        assert type(short) is type(general) and short.shape == general.shape
+        assert short._value.dtype == general._value.dtype
+        np.testing.assert_array_equal(short.detach()._value, general.detach()._value)
+        inputs = [one for one in (number, other) if isinstance(one, Tensor)]
+        require_equal(gradients(short, inputs), gradients(general, inputs))
+
+
+def test_a_number_of_pythons_beside_single_precision_takes_the_general_way() -> None:
+    number, single = make(np.array(1.5), PythonNumber), np.ones(2, "float32")
+    assert SHORT["multiply"](number, single) is NotImplemented
+    assert SHORT["multiply"](number, make(single, NumpyTensor)) is NotImplemented
+    assert (number * single).dtype == (number * make(single, NumpyTensor)).dtype == np.float32
 
 
 def test_what_was_saved_and_written_to_is_an_error_by_the_short_way_too() -> None:
