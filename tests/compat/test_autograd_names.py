@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import sys
 from typing import Any
 
 import numpy
@@ -462,3 +463,9 @@ def test_casts_to_integers_have_no_gradient() -> None:
     assert type(kept) is numpy.int32 and isinstance(kept, np.int32) and not isinstance(kept, np.int64)
     assert numpy.zeros(2, np.int64).dtype == numpy.int64 and numpy.issubdtype(numpy.int64, np.int64)
     assert np.linalg.T(A)[0, 1] == A[1, 0]
+
+
+def test_checks_of_arrays_and_numbers_load_nothing_for_containers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optree", None)  # importing it raises
+    for x in (np.array([0.5, 2.0]), 0.5):
+        check_grads(lambda x: np.sum(np.sin(x) * x), order=1)(x)

@@ -13,12 +13,14 @@ import pullback
 from pullback.errors import ArgumentError
 from pullback.runtime.dispatch.compiled import CompiledFunction, CompiledMethod
 from pullback.runtime.values.flatten import flatten, is_container, unflatten
+from pullback.runtime.values.tensor import Tensor
 from pullback.tracer.trace import is_tracing
 
 from .installation import options
 
 Function = Callable[..., Any]
 Argnum = int | Sequence[int]
+LEAVES = (Tensor, np.ndarray, np.generic, bool, int, float, complex)
 
 
 def subvals(x: Iterable[Any], ivs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
@@ -32,6 +34,16 @@ def subvals(x: Iterable[Any], ivs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]
     for place, value in ivs:
         found[place] = value
     return tuple(found)
+
+
+def taken_apart(value: Any) -> tuple[list[Any], Any]:
+    """The leaves of a value, and its structure: None of one leaf, for which nothing has to be imported."""
+    return ([value], None) if isinstance(value, LEAVES) else flatten(value)
+
+
+def put_together(structure: Any, leaves: Sequence[Any]) -> Any:
+    """A value of this structure with other leaves."""
+    return leaves[0] if structure is None else unflatten(structure, leaves)
 
 
 def of_leaves(change: Callable[[Any], Any], value: Any) -> Any:
@@ -87,8 +99,9 @@ def exchanged(args: Sequence[Any], argnum: Argnum, x: Any) -> tuple[Any, ...]:
 
 def holds_complex(value: Any) -> bool:
     """Whether an array or a number in the value is complex."""
-    leaves = flatten(value)[0] if is_container(value) else [value]
-    return any(map(np.iscomplexobj, leaves))
+    if type(value) is np.ndarray:
+        return bool(value.dtype.kind == "c")
+    return type(value) is not float and any(map(np.iscomplexobj, taken_apart(value)[0]))
 
 
 def compiled(fun: Function) -> Function:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.errors import ArgumentError
-from pullback.runtime.values.flatten import flatten, unflatten
 
-from .conventions import unary_to_nary
+from .conventions import put_together, taken_apart, unary_to_nary
 from .core import make_jvp, make_vjp
 from .tracer import getval
 from .vspaces import vspace
@@ -99,9 +98,9 @@ def _named(name: str, function: Function) -> Function:
 
 def _difference(f: Function, x: Any, v: Any) -> Any:
     """The derivative of f at x along v, from values at both sides."""
-    (xs, structure), vs = flatten(x), flatten(v)[0]
+    (xs, structure), vs = taken_apart(x), taken_apart(v)[0]
     sides = [
-        f(unflatten(structure, [a + sign * EPS / 2 * b for a, b in zip(xs, vs)])) for sign in (1.0, -1.0)
+        f(put_together(structure, [a + sign * EPS / 2 * b for a, b in zip(xs, vs)])) for sign in (1.0, -1.0)
     ]
-    leaves, of_value = flatten(sides[0])
-    return unflatten(of_value, [(a - b) / EPS for a, b in zip(leaves, flatten(sides[1])[0])])
+    leaves, of_value = taken_apart(sides[0])
+    return put_together(of_value, [(a - b) / EPS for a, b in zip(leaves, taken_apart(sides[1])[0])])

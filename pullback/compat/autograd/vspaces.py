@@ -8,9 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pullback.runtime.values.flatten import flatten, unflatten
-
-from .conventions import conjugated
+from .conventions import conjugated, put_together, taken_apart
 from .insides import refuse
 
 __all__ = ["VSpace", "vspace"]
@@ -31,7 +29,7 @@ class VSpace:
     """
 
     def __init__(self, value: Any) -> None:
-        leaves, self._structure = flatten(value)
+        leaves, self._structure = taken_apart(value)
         self._specs = [(np.shape(leaf), np.result_type(leaf)) for leaf in leaves]
 
     @staticmethod
@@ -94,22 +92,22 @@ class VSpace:
 
     def add(self, x: Any, y: Any) -> Any:
         """The sum of two vectors."""
-        return self._of([a + b for a, b in zip(flatten(x)[0], flatten(y)[0])])
+        return self._of([a + b for a, b in zip(taken_apart(x)[0], taken_apart(y)[0])])
 
     def scalar_mul(self, x: Any, a: Any) -> Any:
         """The vector times a real number."""
-        return self._of([leaf * a for leaf in flatten(x)[0]])
+        return self._of([leaf * a for leaf in taken_apart(x)[0]])
 
     def inner_prod(self, x: Any, y: Any) -> Any:
         """The real inner product of two vectors."""
-        return sum(_product(a, b) for a, b in zip(flatten(x)[0], flatten(y)[0]))
+        return sum(_product(a, b) for a, b in zip(taken_apart(x)[0], taken_apart(y)[0]))
 
     def covector(self, x: Any) -> Any:
         """The conjugate: what HIPS autograd's cotangents are."""
         return conjugated(x)
 
     def _of(self, leaves: list[Any]) -> Any:
-        return unflatten(self._structure, leaves)
+        return put_together(self._structure, leaves)
 
 
 vspace = VSpace
