@@ -17,7 +17,7 @@ def scipy_special() -> ModuleType:
 def special_value(name: str, *operands: Any) -> Any:
     """What a function of `scipy.special` gives: of float16, which that does not have, by way of float32."""
     function = getattr(scipy_special(), name)
-    if all(getattr(one, "dtype", None) != HALF for one in operands):
+    if HALF not in [getattr(one, "dtype", None) for one in operands]:
         return function(*operands)
     wider = [one.astype(np.float32) if hasattr(one, "dtype") else one for one in operands]
     return np.asarray(function(*wider)).astype(HALF)
