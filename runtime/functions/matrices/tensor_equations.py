@@ -53,7 +53,7 @@ def by_parts(
     a: Tensor, whole: Operator, parts: Operator, of_parts: Operator, name: str | None = None
 ) -> Tensor:
     """A function of matrices; where a gradient may follow, of parts that it is made of as well."""
-    if not is_tracing() and not (a.requires_grad and is_recording()):
+    if not (a.requires_grad and is_recording()):
         return apply(whole, a)
     return apply(of_parts, a, apply(parts, a._detached()), grad_name=name)
 
