@@ -174,6 +174,8 @@ def test_the_gradient_of_a_square_root_takes_one_schur_decomposition(dtype: Any,
     expected = np.linalg.solve(np.kron(x.T, unit) + np.kron(unit, x), np.ones(9)).reshape(3, 3)
     np.testing.assert_allclose(slope, expected, rtol=1e-10)
     assert len(counted) == 1
+    pb.compile(lambda a: sqrtm(a))(a)  # without a gradient it is SciPy's
+    assert len(counted) == 1
 
 
 @pytest.mark.parametrize("name", ["sqrtm", "logm"])
@@ -184,7 +186,6 @@ def test_functions_of_matrices_and_their_gradients_share_a_decomposition(name: s
     direction = np.random.default_rng(2).normal(size=(60, 60))
     gradient = pb.value_and_grad(pb.compile(lambda a: (function(a) * direction).sum()))
     assert gradient.source(a).count(f"{name}_parts(") == 1
-    assert "_parts" not in pb.compile(lambda a: function(a)).source(a)
     value, slope = gradient(a)
     np.testing.assert_allclose(value, (function(a) * direction).sum())
     blocks = np.block([[a.T, direction], [np.zeros_like(a), a.T]])
