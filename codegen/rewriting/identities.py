@@ -115,6 +115,8 @@ def _divide(node: Node) -> Node | None:
     divisor = b.scalar_value if formula_of(b.scalar_value) is None else None
     if divisor and math.frexp(divisor)[0] in (0.5, -0.5):  # a power of two: exact
         return e.multiply(a, constant(1.0 / divisor, b.spec))
+    if divisor == 0 and node.spec.is_float:  # the same, and no error where Python divides its own numbers
+        return e.multiply(a, constant(math.copysign(math.inf, divisor), b.spec))
     if a.scalar_value == 1:
         return _same_shape(e.reciprocal(b), node)
     if a.operator is e.negative:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from uncompiled import uncompiled
 
 import pullback as pb
 from pullback.errors import ArgumentError, DTypeError
@@ -67,6 +68,18 @@ def test_equal_numbers_whose_mean_is_rounded_have_no_slope_of_their_deviation(co
         np.testing.assert_array_equal(slopes(x), 0.0)
     apart = np.array([1.0, 1.0 + 1e-14])
     np.testing.assert_allclose(slopes(apart), [-1.0, 1.0], rtol=0.05)
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
+def test_division_by_a_constant_zero_is_numpys_where_python_runs_the_code() -> None:
+    x = np.array([1.0, 0, -2, inf, nan])
+    with uncompiled():
+        for zero in (0, 0.0, -0.0):
+            found = pb.compile(lambda x, zero=zero: (x / zero, np.nan_to_num(x / zero)))(x)
+            for one, expected in zip(found, (x / zero, np.nan_to_num(x / zero)), strict=True):
+                np.testing.assert_array_equal(one, expected)
+            slopes = pb.grad(lambda x, zero=zero: np.nan_to_num(x / zero).sum())
+            np.testing.assert_array_equal(pb.compile(slopes)(x), slopes(x))
 
 
 # --- norms --------------------------------------------------------------------------------------------------
