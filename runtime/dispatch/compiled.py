@@ -19,12 +19,13 @@ from ..values import dtypes
 from ..values.modes import enable_grad
 from ..values.nodes import GradNode
 from . import ahead, pickling
+from .compiled_nodes import CompiledNode
 from .dispatcher import Dispatcher
 from .inspection import Inspection, Known, asking_for_gradients
 from .paired import Paired
 from .paths import Paths
 from .table import STALE
-from .variant import CompiledNode, Variant
+from .variant import Variant
 from .watched import WatchedDispatcher
 
 MAX_PATHS = 64

@@ -13,7 +13,7 @@ from ...tracer.interpret import evaluate_graph
 from ...tracer.ops.control import loop, loop_result, ruled
 from ...tracer.ops.elementwise import stop_gradient
 from ...tracer.trace import ConstantNeeded
-from ..dispatch.variant import payload
+from ..dispatch.callers_memory import payload
 from ..tracing.signature import Signature
 from ..tracing.tracing import trace_call
 
@@ -87,9 +87,7 @@ class _Alone:
         cotangent = make_input(result.spec, "cotangent")
         wanted = [one for one in inputs if one.spec.is_continuous]
         gradients = differentiate(wanted, {result: cotangent}) if result.spec.is_continuous else []
-        self.places = [
-            inputs.index(one) for one, gradient in zip(wanted, gradients) if gradient is not None
-        ]
+        self.places = [inputs.index(one) for one, gradient in zip(wanted, gradients) if gradient is not None]
         found = tuple(one for one in gradients if one is not None)
         self._value = Graph("value", inputs, (result,))
         self._rules = Graph("rules", (*inputs, cotangent), found)

@@ -299,7 +299,7 @@ def test_single_precision_overflows_at_its_own_limit() -> None:
 
 def test_outside_of_the_mode_calls_go_the_direct_way() -> None:
     function = type(entropy)
-    direct, shortcut = function.__call__, pb.runtime.dispatch.variant.CompiledNode.backward_to_leaves
+    direct, shortcut = function.__call__, pb.runtime.dispatch.compiled_nodes.CompiledNode.backward_to_leaves
     source = entropy.source(X)
     with pb.detect_anomaly():
         assert function.__call__ is not direct
@@ -307,7 +307,7 @@ def test_outside_of_the_mode_calls_go_the_direct_way() -> None:
             assert function.__call__ is direct
         entropy(X)
     assert function.__call__ is direct
-    assert pb.runtime.dispatch.variant.CompiledNode.backward_to_leaves is shortcut
+    assert pb.runtime.dispatch.compiled_nodes.CompiledNode.backward_to_leaves is shortcut
     assert entropy.source(X) == source
     assert "_watched" not in vars(softmax) or softmax._watched.table is not softmax._table
 
