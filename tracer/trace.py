@@ -114,6 +114,8 @@ class Standpoint:
     """What may grow: lists that variables hold, how long they are, and what their last elements are."""
     calls_itself: bool = False
     """Whether the function that asks has been called by itself."""
+    unnamed: tuple[int, ...] = ()
+    """How many values the interpreter holds without a name, in the function that asks and in its callers."""
 
 
 @record(frozen=True, eq=False, slots=True)

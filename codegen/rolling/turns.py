@@ -18,7 +18,7 @@ compiled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import pairwise
@@ -48,7 +48,9 @@ from pullback.tracer.origin import located_at
 from pullback.tracer.spec import INT64, Spec
 from pullback.tracer.trace import ENDLESS_TURNS, KNOWN_TURNS, UNKNOWN_TURN, Guard
 
-from .ways import MOST_WAYS, TRUTH, Way, chosen, closed, has_answer
+from ...tracer.records import record
+from .junctions import Junction, Led, TooManyEnds, met_again
+from .ways import MOST_WAYS, TRUTH, Way, closed, has_answer
 from .while_runs import Refused, RolledTurns, Run, is_same_state, next_runs
 
 COUNT = Spec((), INT64)
@@ -70,6 +72,14 @@ class CannotRollTurns(Exception):
     """Why the turns of a loop stay as they were traced."""
 
 
+class _IsOther(Exception):
+    """A variable that is not always what others are, by the numbers of a junction and its place there."""
+
+    def __init__(self, variable: tuple[tuple[int, ...], int]) -> None:
+        super().__init__(variable)
+        self.variable = variable
+
+
 class _Values(SharedNodes):
     """Nodes, one of those that are the same value: what variables have of their own is what it is made of."""
 
@@ -78,6 +88,26 @@ class _Values(SharedNodes):
 
 
 Capture = Callable[[np.ndarray], Node]
+Turn = tuple[Run, int, int]
+"""A run, and the numbers of the questions at which one of its turns begins, and the next one."""
+
+
+@record(frozen=True, eq=False)
+class Stretch:
+    """A part of a turn.
+
+    Attributes:
+        start, number: where it begins, and the number of that question.
+        questions: what is asked, at its start as well if that is in the turn.
+        end, following: where it leads to, None for the end of the turn, and the number of that question.
+    """
+
+    run: Run
+    start: Junction
+    number: int
+    questions: tuple[Guard, ...]
+    end: Junction | None
+    following: int
 
 
 def roll_turns(
@@ -143,19 +173,29 @@ class _Rolled:
         self.capture = capture
         self.shared = _Values()
         asked = [guard.node for guard in trace.guards]
-        states = [node for run in runs for head in run.heads for node in trace.state(head)]
+        found = (trace.guards[trace.place(run.heads[0]) : trace.place(run.end) + 1] for run in runs)
+        held = [guard.standpoint.variables for one in found for guard in one if guard.standpoint]
+        states = [node for variables in held for _, node in variables]
         self.same = self.shared.merge((*trace.outputs, *asked, *states), equal)
         """Of each node of the trace the one that stands for all that compute the same."""
+        self.turns = turns
+        self.others: set[tuple[tuple[int, ...], int]] = set()
+        """Of junctions, none of them where turns begin, variables that are not always what others are."""
         self._find_places()
-        self.root = Way()
-        for turn in reversed(turns):
-            self._enter(*turn)
-        for turn in turns:
-            self._require_known(*turn)
-        if self.root.count > MOST_WAYS:
-            raise CannotRollTurns(f"it has more than {MOST_WAYS} ways through a turn")
+        met = [] if self.counts is not None else met_again(self.first, [*map(self._asked, turns)])
+        while True:
+            try:
+                self._enter_turns(met)
+                break
+            except _IsOther as found:
+                self.others.add(found.variable)
+                self._find_places()
+            except CannotRollTurns:
+                if not met:
+                    raise
+                met = [one for one in met if one != self.doubtful]
         if self.counts is not None:
-            if self.root.count > 1 or len(turns) >= LARGEST_COUNT:
+            if self.root.way.count > 1 or len(turns) >= LARGEST_COUNT:
                 raise CannotRollTurns("its turns differ, and what Python holds does too")
             self.counts[len(turns)] = True
         self.result = self._made()
@@ -177,8 +217,9 @@ class _Rolled:
         self.places: list[Node | None] = []
         """For each variable what stands for it; None for what is the same in all runs."""
         for slot, ((name, node), *values) in enumerate(zip(first.variables, *columns)):
-            changes = any(len(set(column)) > 1 for column in values)
-            same = found.setdefault(tuple(values), slot)
+            is_other = ((), slot) in self.others
+            changes = is_other or any(len(set(column)) > 1 for column in values)
+            same = slot if is_other else found.setdefault(tuple(values), slot)
             if same < slot:
                 self.places.append(self.places[same])
             elif changes or len({column[0] for column in values}) > 1:
@@ -188,6 +229,9 @@ class _Rolled:
             if changes and same == slot:
                 self.carried.append(slot)
                 self.inputs.append(self.places[slot])  # type: ignore[arg-type]
+        self._read_outside()
+
+    def _read_outside(self) -> None:
         self.outside: list[dict[Node, Node]] = [{} for _ in self.runs]
         """Of each run what turns read of what was there before it, by what stands for it."""
         for run, outside in zip(self.runs, self.outside):
@@ -202,14 +246,97 @@ class _Rolled:
 
     # --- turns as functions of what is carried --------------------------------------------------------------
 
-    def _enter(self, run: Run, head: int, following: int) -> None:
-        """Enter the way that a turn takes, unless it is known."""
-        questions = self._questions(head, following)
-        found = self._expressed(run, head, [*(one.node for one in questions), *self._left_by(following)])
+    def _asked(self, turn: Turn) -> list[tuple[int, Guard]]:
+        """What is asked within a turn, by the numbers of the questions."""
+        _, head, following = turn
+        places = range(self.trace.place(head) + 1, self.trace.place(following))
+        return [(self.trace.numbers[place], self.trace.guards[place]) for place in places]
+
+    def _enter_turns(self, met: Sequence[tuple[int, ...]]) -> None:
+        """Enter the ways that turns take.
+
+        Args:
+            met: of each question at which ways meet its numbers in the trace. Where CannotRollTurns is
+                raised, `doubtful` is the one that may be why.
+        """
+        self._read_outside()
+        self.doubtful = met[-1] if met else ()
+        heads = tuple(head for _, head, _ in self.turns)
+        slots, inputs = tuple(self.carried), tuple(self.inputs)
+        self.root = Junction(heads, None, slots, inputs, tuple(self.places), Way())
+        self.junctions = {
+            number: one for visits in met for one in [self._junction(visits)] for number in visits
+        }
+        stretches = [one for turn in self.turns for one in self._stretches(turn)]
+        for one in reversed(stretches):
+            self._enter(one)
+        for one in stretches:
+            self._require_known(one)
+        for junction in {self.root: None, **dict.fromkeys(self.junctions.values())}:
+            if junction.way.count > MOST_WAYS:
+                raise CannotRollTurns(f"it has more than {MOST_WAYS} ways through a turn")
+
+    def _junction(self, visits: tuple[int, ...]) -> Junction:
+        """A question at which ways meet, with what stands for all that Python holds there."""
+        runs = [self._run_of(number) for number in visits]
+        states = [self.trace.state(number) for number in visits]
+        first = self.trace.guard(visits[0]).standpoint
+        assert first is not None
+        found: dict[Any, Node | None] = {}
+        slots: list[int] = []
+        places: list[Node | None] = []
+        for slot, ((name, _), *nodes) in enumerate(zip(first.variables, *states)):
+            is_other = (visits, slot) in self.others
+            column = (slot,) if is_other else tuple(self.same[node] for node in nodes)
+            if is_other:
+                found[column] = make_input(nodes[0].spec, name)
+                slots.append(slot)
+            elif column not in found:
+                is_fixed = len(set(column)) == 1 and all(map(self._is_before, nodes, runs))
+                found[column] = None if is_fixed else make_input(nodes[0].spec, name)
+                if is_fixed:
+                    for run, node in zip(runs, nodes):
+                        self.outside[self.runs.index(run)].setdefault(self.same[node], node)
+                else:
+                    slots.append(slot)
+            places.append(found[column])
+        asked = make_input(TRUTH, "asked")
+        inputs = [asked, *(places[slot] for slot in slots)]
+        return Junction(visits, asked, tuple(slots), tuple(inputs), tuple(places), Way())  # type: ignore[arg-type]
+
+    def _run_of(self, number: int) -> Run:
+        return next(run for run in self.runs if run.heads[0] < number < run.end)
+
+    def _is_before(self, node: Node, run: Run) -> bool:
+        """Whether a node is there before a run."""
+        return node.is_input or node.is_constant or node.serial < self.trace.guard(run.heads[0]).serial
+
+    def _stretches(self, turn: Turn) -> Iterator[Stretch]:
+        """The parts of a turn, from one junction to the next."""
+        run, head, following = turn
+        start, number, questions = self.root, head, list[Guard]()
+        for other, guard in self._asked(turn):
+            if other in self.junctions:
+                yield Stretch(run, start, number, tuple(questions), self.junctions[other], other)
+                start, number, questions = self.junctions[other], other, []
+            questions.append(guard)
+        yield Stretch(run, start, number, tuple(questions), None, following)
+
+    def _enter(self, one: Stretch) -> None:
+        """Enter the way that a part of a turn takes, unless it is known."""
+        self._doubt(one)
+        questions = one.questions[one.start.asked is not None :]
+        wanted = [*(guard.node for guard in questions), *self._left_by(one)]
+        found = self._expressed(one, [*wanted, *self.trace.state(one.following)])
         if found is None:
             return
-        way = self.root
-        for guard, node in zip(questions, found):
+        found, left = found[: len(wanted)], found[len(wanted) :]
+        self._require_same_places(one, left)
+        asked = found[: len(questions)]
+        way = one.start.way
+        for guard, node in zip(
+            one.questions, asked if one.start.asked is None else (one.start.asked, *asked)
+        ):
             if guard.node.spec.shape or guard.node.spec.is_float:
                 raise CannotRollTurns(f"a number is asked for ({guard.origin.place})")
             if guard.counts is not None:
@@ -219,39 +346,59 @@ class _Rolled:
             way = way.goes_on(node, guard.answer, guard.origin)
         if way.question is not None:
             raise CannotRollTurns("a turn ends where another one asks")
-        way.after = way.after or found[len(questions) :]
+        if not way.after:
+            way.after, way.to = found[len(questions) :], one.end
 
-    def _questions(self, head: int, following: int) -> Sequence[Guard]:
-        """What is asked within a turn."""
-        return self.trace.guards[self.trace.place(head) + 1 : self.trace.place(following)]
+    def _require_same_places(self, one: Stretch, left: Sequence[Node]) -> None:
+        """Raise _IsOther if a variable that is what others are, or the same in all turns, is it by chance.
 
-    def _left_by(self, following: int) -> list[Node]:
-        """What a turn leaves to the next one: its question, and what is carried."""
-        return [self.trace.guard(following).node, *self._carried_at(self.trace, following)]
+        Args:
+            left: what the way leaves in each variable.
+        """
+        end = self.root if one.end is None else one.end
+        own = end.inputs[end.asked is not None :]
+        first = {place: left[slot] for place, slot in zip(own, end.slots)}
+        for slot, (place, node) in enumerate(zip(end.places, self.trace.state(one.following))):
+            same = self.same[node] if place is None else first.get(place, place)
+            if left[slot] is not same:
+                raise _IsOther((() if one.end is None else end.visits, slot))
+
+    def _doubt(self, one: Stretch) -> None:
+        """Note the junction without which a part of a turn might be like others."""
+        doubtful = one.end if one.start is self.root else one.start
+        if doubtful is not None:
+            self.doubtful = doubtful.visits
+
+    def _left_by(self, one: Stretch) -> list[Node]:
+        """What a part of a turn leaves to the next one, or to the next turn: its question, and variables."""
+        state = self.trace.state(one.following)
+        slots = self.carried if one.end is None else one.end.slots
+        return [self.trace.guard(one.following).node, *(state[slot] for slot in slots)]
 
     def _carried_at(self, trace: RolledTurns, head: int) -> list[Node]:
         state = trace.state(head)
         return [state[slot] for slot in self.carried]
 
-    def _expressed(self, run: Run, head: int, wanted: Sequence[Node]) -> tuple[Node, ...] | None:
-        """What a turn computes, of inputs for what is carried, and of what was there before the loop.
+    def _expressed(self, one: Stretch, wanted: Sequence[Node]) -> tuple[Node, ...] | None:
+        """What a part of a turn computes, of inputs for what variables hold, and of what was there before the
+        loop.
 
-        None where a carried value is another one as well, so that nothing tells which of them is read.
+        None where a variable's value is another one as well, so that nothing tells which of them is read.
         """
         new: dict[Node, Node] = {}
-        for place, node in zip(self.places, self.trace.state(head)):
+        for place, node in zip(one.start.places, self.trace.state(one.number)):
             stands = self.same[node] if place is None else place
             if new.setdefault(node, stands) is not stands or (node.is_input and place is not None):
                 return None
-        outside = self.outside[self.runs.index(run)]
-        start, before = (self.trace.guard(number).serial for number in (head, run.heads[0]))
+        outside = self.outside[self.runs.index(one.run)]
+        start = self.trace.guard(one.number).serial
         inside: set[Node] = set()
         pending = list(wanted)
         while pending:
             node = pending.pop()
             if node in new or node in inside:
                 continue
-            if node.is_input or node.is_constant or node.serial < before:
+            if self._is_before(node, one.run):
                 new[node] = self.same[node]
                 outside[new[node]] = node
             elif node.serial < start:
@@ -265,22 +412,25 @@ class _Rolled:
             new[node] = self.shared.made(node, tuple(new[operand] for operand in node.operands))
         return tuple(new[node] for node in wanted)
 
-    def _require_known(self, run: Run, head: int, following: int) -> None:
-        """Raise CannotRollTurns unless the way of this turn, begun with its values, computes what it did."""
-        way, values = self.root, (self.same[node] for node in self.trace.state(head))
-        computed = {place: value for place, value in zip(self.places, values) if place is not None}
+    def _require_known(self, one: Stretch) -> None:
+        """Raise CannotRollTurns unless the way of this part, begun with its values, computes what it did."""
+        self._doubt(one)
+        way, values = one.start.way, (self.same[node] for node in self.trace.state(one.number))
+        computed = {place: value for place, value in zip(one.start.places, values) if place is not None}
+        if one.start.asked is not None:
+            computed[one.start.asked] = self.same[self.trace.guard(one.number).node]
         before = self.before
         pairs = []
-        for guard in self._questions(head, following):
+        for guard in one.questions:
             if way.question is None or guard.answer.tobytes() not in way.answers:
                 raise CannotRollTurns("a turn takes a way that it takes with values from outside alone")
             pairs.append((way.question, guard.node))
             way = way.answers[guard.answer.tobytes()][1]
-        for node, traced in (*pairs, *zip(way.after, self._left_by(following))):
+        if not way.after or way.to is not one.end:
+            raise CannotRollTurns("a turn takes a way that it takes with values from outside alone")
+        for node, traced in (*pairs, *zip(way.after, self._left_by(one))):
             if self._begun_with(node, computed, before) is not self.same[traced]:
                 raise CannotRollTurns("its turns are not alike")
-        if not way.after:
-            raise CannotRollTurns("a turn takes a way that it takes with values from outside alone")
 
     def _begun_with(self, wanted: Node, computed: dict[Node, Node], before: AbstractSet[Node]) -> Node:
         """The value of a turn, given those of its inputs; what is found on the way is entered."""
@@ -357,7 +507,7 @@ class _Rolled:
         return e.where(known, constant(KNOWN_TURNS, COUNT), others)
 
     def _note(self) -> str:
-        ways = self.root.count
+        ways = self.root.way.count
         if self.counts is not None:
             return f"rolled: turns at {self.first.origin.place}, for each number of them that was traced"
         through = "" if ways == 1 else f", {ways} ways through each"
@@ -376,9 +526,11 @@ class _Rolled:
         """A turn as a graph, and what it reads of what was there before the loop."""
         goes_on, turns, known = (make_input(spec, name) for spec, name in CONTROL)
         computed = {*self.inputs, known, *self.before}
-        following, is_known, *carried = chosen(
-            self.root, computed, lambda way: self._end_of(way, known), flags=2
-        )
+        led = Led(self.root, self._end_of, 2, self.first.origin)
+        try:
+            following, is_known, *carried = led.results(known, computed)
+        except TooManyEnds:
+            raise CannotRollTurns(f"it has more than {led.ends - 1} ways through a turn") from None
         inputs = (goes_on, turns, known, *self.inputs)
         count = e.add(turns, constant(1, COUNT)).named("turns")
         work = sum(node.spec.size for node in toposort(carried, known=computed))
@@ -390,7 +542,7 @@ class _Rolled:
         outputs = (e.logical_and(following, is_short), count, is_known, *carried)
         return closed("turn", inputs, outputs, {*inputs, *self.before}, self.first.origin)
 
-    def _end_of(self, way: Way, known: Node) -> list[Node]:
+    def _end_of(self, known: Node, way: Way) -> list[Node]:
         """Whether there is another turn, whether all is known, and what is carried, at the end of a turn."""
         following, *carried = way.after
         return [has_answer(following, self.first.answer), known, *carried]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import field
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from pullback.tracer.graph import (
     substitute,
     toposort,
 )
-from pullback.tracer.loop import make_loop
+from pullback.tracer.loop import loops_of, make_loop
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops.control import loop_result
 from pullback.tracer.origin import UNKNOWN, Origin
@@ -41,11 +42,38 @@ class Way:
     answers: dict[bytes, tuple[np.ndarray, Way]] = field(default_factory=dict)
     after: tuple[Node, ...] = ()
     """At the end: what the way leads to."""
+    to: Any = None
+    """At the end: where other ways meet this one (`junctions.py`); None where the code ends."""
 
     @property
     def count(self) -> int:
         """How many ways there are."""
-        return 1 if self.question is None else sum(after.count for _, after in self.answers.values())
+        return len(self.ends)
+
+    @property
+    def ends(self) -> list[Way]:
+        """The ends of the ways."""
+        if self.question is None:
+            return [self]
+        return [end for _, after in self.answers.values() for end in after.ends]
+
+    def of(self, values: Mapping[Node, Node]) -> Way:
+        """The same with values in the place of what stands for them."""
+        if not values:
+            return self
+        every: list[Way] = [self]
+        for one in every:
+            every += [after for _, after in one.answers.values()]
+        questions = [one.question for one in every if one.question is not None]
+        new = iter(substitute([*questions, *(node for one in every for node in one.after)], values))
+        asked = {id(one): next(new) for one in every if one.question is not None}
+        after = {id(one): tuple(next(new) for _ in one.after) for one in every}
+
+        def made(way: Way) -> Way:
+            answers = {key: (answer, made(one)) for key, (answer, one) in way.answers.items()}
+            return Way(asked.get(id(way)), way.origin, answers, after[id(way)], way.to)
+
+        return made(self)
 
     def agrees(self, questions: Iterable[tuple[Node, np.ndarray]]) -> bool:
         """Whether a way that these questions and answers take may be entered."""
@@ -74,17 +102,20 @@ def has_answer(node: Node, answer: np.ndarray) -> Node:
 
 
 def chosen(
-    way: Way, computed: AbstractSet[Node], at_end: Callable[[Way], list[Node]], flags: int
+    way: Way,
+    computed: AbstractSet[Node],
+    at_end: Callable[[Way, AbstractSet[Node]], list[Node]],
+    flags: int,
 ) -> list[Node]:
     """What a way leads to, by the answers to its questions.
 
     Args:
         computed: what is there when the way begins.
-        at_end: of the end of a way the results.
+        at_end: of the end of a way the results, made of what is there.
         flags: how many of the first results are truth values, which are false after other answers.
     """
     if way.question is None:
-        return at_end(way)
+        return at_end(way, computed)
     computed = {*computed, *toposort((way.question,), known=computed), way.question}
     branches = [
         (has_answer(way.question, answer), chosen(after, computed, at_end, flags))
@@ -92,6 +123,7 @@ def chosen(
     ]
     if len(branches) == 1:
         ((taken, values),) = branches
+        values = started_if(taken, values, computed, way.origin)
         return [*(e.logical_and(taken, one) for one in values[:flags]), *values[flags:]]
     columns = list(zip(*(values for _, values in branches)))
     differs = [number for number, column in enumerate(columns) if number < flags or len(set(column)) > 1]
@@ -111,6 +143,16 @@ def replaced_if(
     before = [make_input(node.spec, "") for node in values]
     body, read = closed("choice", before, others, computed, origin)
     return make_loop(body, values, [], read, 1, origin, trips=taken).results
+
+
+def started_if(
+    condition: Node, values: Sequence[Node], computed: AbstractSet[Node], origin: Origin
+) -> list[Node]:
+    """Values; loops in them that may not end begin only if something is true."""
+    if not any(one.goes_on for one in loops_of(toposort(values, known=computed))):
+        return [*values]
+    zeros = [constant(0, node.spec) for node in values]
+    return replaced_if(condition, zeros, values, computed, origin)
 
 
 def closed(
@@ -133,4 +175,4 @@ def _is_result(node: Node, computed: AbstractSet[Node]) -> bool:
     return node.operator is loop_result and node.operands[0] in computed
 
 
-__all__ = ["MOST_WAYS", "TRUTH", "Way", "chosen", "closed", "has_answer", "replaced_if"]
+__all__ = ["MOST_WAYS", "TRUTH", "Way", "chosen", "closed", "has_answer", "replaced_if", "started_if"]

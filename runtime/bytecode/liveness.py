@@ -231,6 +231,26 @@ def _unnamed(code: CodeType, instruction: int) -> int | None:
     return depth - 1
 
 
+@lru_cache(maxsize=4096)
+def unnamed_values(code: CodeType, instruction: int) -> int:
+    """How many values the interpreter holds while an instruction asks or calls, besides what that takes.
+
+    Where that is not known, as many as there are.
+    """
+    if instruction in _branches(code):
+        found = _unnamed(code, instruction)
+    else:
+        one, after = _instructions(code).get(instruction), _places(code).get(instruction)
+        found = None if after is None else _depth(code, after)
+        if found is not None and one is not None and one.opname in CALLS:
+            found -= 1
+    return code.co_stacksize if found is None else found
+
+
+CALLS = frozenset(("CALL", "CALL_KW", "CALL_FUNCTION_EX", "BINARY_OP", "BINARY_SUBSCR", "COMPARE_OP"))
+"""Instructions that take what they need, and leave one value."""
+
+
 def _leaves(code: CodeType, place: int, held: int) -> bool:
     """Whether an instruction leaves the first so many values alone that the interpreter holds."""
     one, depth = _instructions(code)[place], _depth(code, place)
@@ -305,4 +325,5 @@ def _depths(code: CodeType) -> dict[int, int]:
 
 __all__ = [
     "Branch", "branch_at", "is_in_loop", "live_variables", "loop_begun_by", "loop_over", "loops_around",
+    "unnamed_values",
 ]  # fmt: skip

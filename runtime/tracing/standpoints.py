@@ -36,7 +36,7 @@ from ...tracer.dims import formula_of
 from ...tracer.graph import Node
 from ...tracer.origin import frames_within, is_own, is_users_file
 from ...tracer.trace import Standpoint, Trace
-from ..bytecode.liveness import branch_at, is_in_loop, live_variables
+from ..bytecode.liveness import branch_at, is_in_loop, live_variables, unnamed_values
 from ..captures.contents import content_of_cell
 from ..tensors import growing, grown_arrays
 from ..values import asked, dtypes
@@ -126,6 +126,7 @@ class Standpoints:
             code, place, tensors, None, numbers, repeats,
             kinds=tuple(described.kinds), same=tuple(described.same), lists=lists,
             calls_itself=any(frame.f_code is users[0].f_code for frame in users[1:]),
+            unnamed=tuple(unnamed_values(frame.f_code, frame.f_lasti) for frame in users),
         )  # fmt: skip
         if branch is None or not described.is_whole:
             return known

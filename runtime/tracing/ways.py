@@ -322,7 +322,7 @@ class _Ways:
             known = constant(True, TRUTH)
             found: list[Node] = []
             for tree in self.trees:
-                more = chosen(tree, computed, lambda way: [known, *way.after], flags=1)
+                more = chosen(tree, computed, lambda way, _: [known, *way.after], flags=1)
                 if found:
                     more = replaced_if(e.logical_not(found[0]), found, more, computed, self.origin)
                 found = more

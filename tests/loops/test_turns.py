@@ -602,3 +602,182 @@ def test_objects_with_slots_as_state(kind):
         np.testing.assert_allclose(value, expected, rtol=1e-14)
         np.testing.assert_allclose(slope, expected_slope, rtol=1e-14)
     assert compiled.cache_info().traces == 1
+
+
+# --- ways through a turn that meet again --------------------------------------------------------------------
+
+
+def with_choices_in_a_row(a):
+    x, s = a, 0.0 * a
+    while x < 40.0:
+        if np.sin(x) > 0:
+            s = s + x
+        if np.sin(2 * x) > 0:
+            s = s - 0.5 * x
+        elif np.cos(3 * x) > 0:
+            s = s * 0.9
+        if np.sin(5 * x) > 0 and np.cos(x) > 0:
+            s = s + 1.0
+        if np.sin(7 * x) > 0:
+            x = x + 0.3
+        x = x + 1.0 + 0.1 * a
+    return s
+
+
+def with_steps_refused(a):
+    t, y, h, refused = 0.0, 1.0, 0.1, 0
+    while t < 3.0:
+        first = -a * y + np.cos(t)
+        second = -a * (y + h * first) + np.cos(t + h)
+        error = abs(0.5 * h * (second - first)) / 1e-2
+        factor = 0.9 / np.sqrt(error + 1e-12)
+        if factor > 3.0:
+            factor = 3.0
+        elif factor < 0.2:
+            factor = 0.2
+        if error > 1.0:
+            refused += 1
+            h *= factor
+            continue
+        t += h
+        y = y + 0.5 * h * (first + second)
+        h *= factor
+        if t + h > 3.0:
+            h = 3.0 - t
+    return y + 0.1 * refused
+
+
+def with_a_loop_behind_a_choice(a):
+    x, s = a, 0.0 * a
+    while x < 30.0:
+        step = 1.5
+        if np.sin(x) > 0:
+            step = 0.7
+        if np.cos(2 * x) > 0:
+            y = x
+            while y > 1.0:
+                y = y * 0.6
+                s = s + y
+        if np.sin(3 * x) > 0:
+            s = s * 0.9
+        x = x + step * (1.0 + 0.1 * a)
+    return s
+
+
+@pytest.mark.part(1)
+@pytest.mark.parametrize(
+    "function, most", [(with_choices_in_a_row, 1), (with_steps_refused, 2), (with_a_loop_behind_a_choice, 3)]
+)
+def test_choices_in_a_turn_are_not_a_trace_for_each_combination(function: Function, most: int) -> None:
+    compiled = pb.compile(pb.value_and_grad(function))
+    for one in (0.3, 1.0, 2.0, 3.3, 5.0, 0.7, 8.0):
+        found, expected = compiled(np.float64(one)), pb.value_and_grad(function)(np.float64(one))
+        np.testing.assert_allclose(found, expected, rtol=1e-8)
+    assert compiled.cache_info().traces <= most
+
+
+def with_a_number_on_the_stack(a, b):
+    x = a
+    while x < 30.0:
+        x = x + (0.5 if np.sin(x) > 0 else 1.25) * (2.0 if np.sin(x) > b else 1.0)
+    return x
+
+
+def with_a_number_on_the_stack_of_a_caller(a, b):
+    def scale(x):
+        return x * 0.1 if np.sin(x) > b else 0.75
+
+    x = a
+    while x < 30.0:
+        x = x + (0.5 if np.sin(x) > 0 else 1.25) * scale(x)
+    return x
+
+
+def with_answers_that_are_kept(a, b):
+    x = a
+    while x < 30.0:
+        is_up = np.sin(x) > 0
+        x = x + 0.1 if is_up else x + 0.2
+        if np.sin(x) > b:
+            x = x + 0.5
+        x = x + (1.0 if is_up else 2.0)
+    return x
+
+
+def with_a_number_that_a_choice_sets(a, b):
+    x = a
+    while x < 30.0:
+        scale = "less"
+        if np.sin(x) > 0:
+            scale = "more"
+        if np.sin(x) > b:
+            x = x + 0.5
+        x = x + (0.5 if scale == "less" else 1.25)
+    return x
+
+
+def with_arrays_of_two_names(a, b):
+    x, best, worst = np.array([1.0, 2.0]) * a, np.zeros(2), np.ones(2)
+    while x[0] < 30.0:
+        if np.sin(x[0]) > 0:
+            best = x
+        else:
+            worst = x
+        if np.sin(x[0]) > b:
+            best = best * 0.9 + worst * 0.1
+        else:
+            worst = worst + 0.1
+        x = x + 1.0 + 0.1 * best / (1.0 + np.max(best))
+    return np.sum(best * worst)
+
+
+def with_a_variable_that_is_set_once(a, b):
+    y = 1.0 * a
+    best = y
+    while y < 30.0:
+        if np.abs(y - 10.0 * b - a) < 0.4:  # in the first call at the first turn: `best` stays what it was
+            best = y
+        y = y + 1.0
+    return best * y
+
+
+def with_what_answers_set_back(a, b):
+    x, best = a, 0.0 * a
+    start = best
+    while x < 30.0:
+        if np.sin(x) > 0:
+            best = x
+        if np.sin(x) > b:
+            best = start
+        if np.cos(x) > 0:
+            x = x + 0.1 * best
+        x = x + 1.0
+    return x
+
+
+def with_a_list_of_choices(a, b):
+    x, seen = a, []
+    while x < 30.0:
+        if np.sin(x) > 0:
+            seen.append(2.0)
+        if np.sin(x) > b:
+            x = x + 0.5
+        x = x + 1.0
+    return x * sum(seen)
+
+
+@pytest.mark.part(1)
+@pytest.mark.parametrize("function", [
+    with_a_number_on_the_stack, with_a_number_on_the_stack_of_a_caller, with_answers_that_are_kept,
+    with_a_number_that_a_choice_sets, with_arrays_of_two_names, with_what_answers_set_back,
+    with_a_list_of_choices, with_a_variable_that_is_set_once,
+])  # fmt: skip
+def test_what_python_holds_where_ways_meet_counts(function: Function) -> None:
+    """In the first call one answer tells the other, so that no value shows which way a turn has come."""
+    compiled = pb.compile(pb.value_and_grad(function))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for one, other in ((0.3, 0.0), (0.3, 0.5), (1.0, -0.5), (2.0, 0.3), (0.7, 0.0), (0.7, -0.3)):
+            arguments = np.float64(one), np.float64(other)
+            found, expected = compiled(*arguments), pb.value_and_grad(function)(*arguments)
+            np.testing.assert_allclose(found, expected, rtol=1e-9)
