@@ -12,7 +12,7 @@ import pytest
 import pullback as pb
 from pullback.runtime.captures.reached import Reached
 from pullback.runtime.captures.trails import Trail
-from pullback.runtime.tracing import numpy_programs
+from pullback.runtime.tracing import explored_programs
 
 PROGRAM = """
 import math
@@ -152,7 +152,7 @@ def test_a_model_made_anew_is_not_explored_again(module: Any, monkeypatch: pytes
         walks.append(roots)
         return Reached(roots)
 
-    monkeypatch.setattr(numpy_programs, "Reached", counting)
+    monkeypatch.setattr(explored_programs, "Reached", counting)
     for power in (2.0, 3.0, 2.0):
         expected = 2.0**power * power * X ** (power - 1.0) + 2.0
         np.testing.assert_allclose(pb.grad(roots_of(module, power)[0])(X), expected)
