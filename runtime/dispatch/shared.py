@@ -22,9 +22,9 @@ from ...codegen.cost.machine import assumed_machine
 from ..captures.objects import is_instance, wrapped_by
 from ..captures.places import Reading, Source
 from ..tensors.sampling import default_generator
+from ..tracing.call_roots import explored_leaves, roots_of
 from ..tracing.signature import Call
 from ..tracing.traced import Traced
-from ..tracing.tracing import explored_leaves, roots_of
 from .paths import Paths
 from .prefixes import Prefix
 from .siblings import Path, Sibling, Siblings

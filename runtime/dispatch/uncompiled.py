@@ -10,9 +10,9 @@ import numpy as np
 from ..captures.identities import require_alike, shared
 from ..captures.places import Reading
 from ..tape.apply import standing_for
+from ..tracing.call_roots import explore_call, substituted_arguments
 from ..tracing.signature import Call
 from ..tracing.substitution import Substitution
-from ..tracing.tracing import explore_call, substituted_arguments
 from ..values.flatten import Results
 from ..values.refusals import explaining_errors
 from ..values.tensor import Tensor

@@ -29,17 +29,14 @@ from ...tracer.spec import SUPPORTED
 from ...tracer.trace import Guard, Trace, tracing
 from ...tracer.verify import checked
 from ..autograd import autograd
-from ..captures.closure import explore
-from ..captures.contents import PLAIN_TYPES
 from ..captures.identities import pattern_of, require_alike, shared
-from ..captures.objects import is_opaque
-from ..captures.places import NOTHING, Changed, Reading, Source
+from ..captures.places import Changed, Source
 from ..captures.randomness import Streams, refuse_moved
 from ..captures.state import Updates
 from ..tape.apply import apply, cut_off, of_kind
 from ..tensors.grown_arrays import length_of
 from ..values.differentiated import differentiating, is_differentiated
-from ..values.flatten import Results, is_container, structured_parts, with_classes
+from ..values.flatten import Results
 from ..values.memory_order import layout_of
 from ..values.modes import is_recording, no_grad
 from ..values.nodes import have_own_backward, next_sequence, targets_behind
@@ -47,6 +44,12 @@ from ..values.plain_arrays import require_plain_array
 from ..values.refusals import explaining_errors
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import kind_of_value
+from .call_roots import (
+    argument_text,
+    contents_of,
+    explore_call,
+    substituted_arguments,
+)
 from .counters import NONE, Counted, Counting, LoopCounters, counted
 from .guards import Guards
 from .leaf_gradients import Gradients
@@ -103,52 +106,6 @@ def trace_call(
                     "Return the new values instead."
                 ) from None
             changed |= found
-
-
-def explore_call(
-    function: Callable[..., Any], call: Call, name: str, changed: Changed = NOTHING
-) -> Reading:
-    """What a call reaches."""
-    return explore(roots_of(function, call, name), changed)
-
-
-def roots_of(function: Callable[..., Any], call: Call, name: str) -> list[tuple[Any, str]]:
-    """The function, the static leaves, and the classes of arguments that are dataclasses and the like."""
-    statics = explored_leaves(call)
-    names = call.leaf_names() if statics else []
-    classes = [(kind, kind.__qualname__) for kind in classes_of(call)]
-    return [(function, name), *((call.leaves[index], names[index]) for index in statics), *classes]
-
-
-def classes_of(call: Call) -> list[type]:
-    """The classes of the user's that arguments which are taken apart have."""
-    if all(structure is None for structure in call.structures):
-        return []
-    kinds = dict.fromkeys(type(one) for one in structured_parts(call.rebuild(call.leaves)))
-    return [kind for kind in kinds if not is_opaque(kind.__module__)]
-
-
-def substituted_arguments(
-    call: Call, leaves: list[Any], substitution: Substitution
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments with other leaves, and with what stands for objects and for classes among the roots."""
-    roots = explored_leaves(call)
-    for position, index in enumerate(roots, 1):
-        leaves[index] = substitution.root(position, leaves[index])
-    args, kwargs = call.rebuild(leaves)
-    classes = enumerate(classes_of(call), 1 + len(roots))
-    found = {kind: substitution.root(position, kind) for position, kind in classes}
-    changed = {kind: one for kind, one in found.items() if one is not kind}
-    return with_classes((args, kwargs), changed) if changed else (args, kwargs)
-
-
-def explored_leaves(call: Call) -> list[int]:
-    """The positions of the static leaves that may hold others: all but numbers, texts and dtypes."""
-    return [
-        index
-        for index, (leaf, is_array) in enumerate(zip(call.leaves, call.is_array))
-        if not is_array and type(leaf) not in PLAIN_TYPES and not isinstance(leaf, np.generic | np.dtype)
-    ]
 
 
 MOST_NUMBERS = 1000
@@ -546,7 +503,7 @@ class _Run:
         waiting = iter(arguments)
         leaves = [next(waiting) if one.is_array else leaf for leaf, one in zip(self.call.leaves, self.leaves)]
         args, kwargs = substituted_arguments(self.call, leaves, substitution)
-        before = _contents((args, kwargs))
+        before = contents_of((args, kwargs))
         self.trace.lost_numbers.root = sys._getframe().f_code
         self.trace.standpoint, self.trace.over = self.standpoints.now, self.counting.over
         self.trace.over_elements = self.counting.over_elements
@@ -566,7 +523,7 @@ class _Run:
                     "@compile(static_argnames=...)."
                 ) from None
         self.counting.elements.require_unwritten()
-        self._check_arguments(before, _contents((args, kwargs)))
+        self._check_arguments(before, contents_of((args, kwargs)))
         substitution.check()
         return result
 
@@ -598,7 +555,7 @@ class _Run:
                 path for path in (*before, *after) if before.get(path, self) is not after.get(path, self)
             )
             raise MutationError(
-                f"{self.name} changes a container among its arguments at {_argument_text(changed)} while it "
+                f"{self.name} changes a container among its arguments at {argument_text(changed)} while it "
                 "is traced; later calls would not. Build a new container and return it."
             )
 
@@ -656,25 +613,3 @@ class _Pulled:
 
 def _requires_grad(value: Any) -> bool:
     return isinstance(value, Tensor) and value.requires_grad
-
-
-def _contents(value: Any, path: tuple[Any, ...] = ()) -> dict[Any, Any]:
-    """The leaves of nested containers by path; containers that optree alone knows count as leaves."""
-    if isinstance(value, dict):
-        items: Any = value.items()
-    elif isinstance(value, tuple | list):
-        items = enumerate(value)
-    elif is_container(value):
-        items = vars(value).items() if hasattr(value, "__dict__") else ()
-    else:
-        return {path: value}
-    found: dict[Any, Any] = {}
-    for key, item in items:
-        found.update(_contents(item, (*path, key)))
-    return found
-
-
-def _argument_text(path: tuple[Any, ...]) -> str:
-    where, argument, *rest = path
-    start = f"argument {argument}" if where == 0 else f"argument '{argument}'"
-    return start + "".join(f"[{key!r}]" for key in rest)
