@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.graph import Graph
+from ...tracer.graph import Graph, Node
 from ...tracer.records import record
 from ...tracer.trace import Draw, Stream
 from ..captures.identities import Pattern, held_by
@@ -166,3 +166,28 @@ class Traced:
         """The position of the first output that guards are compared with."""
         new = sum(one.output is not None for one in self.gradients)
         return len(self.results.leaves) + len(self.written) + new
+
+
+@record(frozen=True, eq=False)
+class Pulled:
+    """Gradients found on the tape, by the input node that they belong to."""
+
+    outputs: tuple[int, ...]
+    cotangents: tuple[Node, ...]
+    gradients: dict[Node, Node]
+
+    def as_gradient(
+        self, graph: Graph, needs_grad: Sequence[bool], again: Callable[[Sequence[Tensor]], Sequence[Any]]
+    ) -> TapeGradient:
+        wanted = [node for node, needed in zip(graph.inputs, needs_grad) if needed]
+        return TapeGradient(
+            Graph(
+                f"{graph.name}_backward",
+                (*graph.inputs, *self.cotangents),
+                tuple(self.gradients[node] for node in wanted if node in self.gradients),
+                graph.origin,
+            ),
+            self.outputs,
+            tuple(node in self.gradients for node in wanted),
+            again,
+        )

@@ -24,7 +24,6 @@ from ...tracer.graph import Graph, Node, make_input, make_named_input, name_resu
 from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import of_pairs, pairs_of
 from ...tracer.origin import Origin
-from ...tracer.records import record
 from ...tracer.spec import SUPPORTED
 from ...tracer.trace import Guard, Trace, tracing
 from ...tracer.verify import checked
@@ -57,7 +56,7 @@ from .refused_gradients import recorded, refused_nodes, results_without
 from .signature import Call, conform, is_number, spec_of_leaf
 from .standpoints import Standpoints
 from .substitution import CachedFound, ChangesFound, Substitution
-from .traced import TapeGradient, Traced, Written
+from .traced import Pulled, Traced, Written
 from .ways import RowsOfBatch
 
 
@@ -290,7 +289,7 @@ class _Run:
             identities=pattern_of(self._identified()) if self.reading.asks_identity else None,
         )
 
-    def _finished(self, outputs: Sequence[Node], pulled: _Pulled) -> tuple[list[Node], _Pulled, list[Guard]]:
+    def _finished(self, outputs: Sequence[Node], pulled: Pulled) -> tuple[list[Node], Pulled, list[Guard]]:
         """The nodes of the trace, each variable's name at the last that a call has made for it, with the
         derivatives among them taken."""
         from ...codegen.derivatives.taken import Taken  # not at start
@@ -316,7 +315,7 @@ class _Run:
         )
 
     def _with_turns_rolled(
-        self, outputs: Sequence[Node], pulled: _Pulled
+        self, outputs: Sequence[Node], pulled: Pulled
     ) -> tuple[Sequence[Node], Sequence[Guard]]:
         """The outputs and guards, with `while` loops for any number of turns."""
         from ...codegen.rolling.turns import roll_turns  # not at start
@@ -374,13 +373,13 @@ class _Run:
         if have_own_backward(targets_behind(recorded(leaves if self.records else ()).values())):
             self.substitution.check()
 
-    def _pull_on_tape(self, leaves: Sequence[Any], gone: Mapping[int, str]) -> _Pulled:
+    def _pull_on_tape(self, leaves: Sequence[Any], gone: Mapping[int, str]) -> Pulled:
         """The gradients on the tape, if it knows what the graph does not: a Function's backward, a hook."""
         asked = (place for place, leaf in enumerate(leaves) if _requires_grad(leaf) and place not in gone)
         tensors = {position: leaves[position] for position in asked}
         nodes = [tensor.grad_fn for tensor in tensors.values() if tensor.grad_fn is not None]
         if not self.records or not have_own_backward(targets_behind(nodes)):
-            return _Pulled((), (), {})
+            return Pulled((), (), {})
         variables = {node: tensor for tensor, node, _ in self.stand_ins if tensor._requires_grad}
         for source, node in self.source_nodes.items():
             if isinstance(source.value, Tensor) and source.value.requires_grad:
@@ -396,7 +395,7 @@ class _Run:
         )
         values = {node: one._value for node, one in zip(variables, found) if one is not None}
         gradients = {node: pairs_of(one) if one.dtype.kind == "c" else one for node, one in values.items()}
-        return _Pulled(tuple(tensors), tuple(cotangents), gradients)
+        return Pulled(tuple(tensors), tuple(cotangents), gradients)
 
     def _again(self, taken: Sequence[Source]) -> Callable[[Sequence[Tensor]], Sequence[Any]]:
         """What runs the function once more, in another trace, where its gradient is differentiated."""
@@ -584,31 +583,6 @@ def _given_to_programs(node: Node) -> Node:
 def _whole(value: Any, node: Node) -> Node:
     """The node of a value, given its input: complex numbers are given as pairs of real ones."""
     return of_pairs(node) if spec_of_leaf(value).dtype.kind == "c" else node
-
-
-@record(frozen=True, eq=False)
-class _Pulled:
-    """Gradients found on the tape, by the input node that they belong to."""
-
-    outputs: tuple[int, ...]
-    cotangents: tuple[Node, ...]
-    gradients: dict[Node, Node]
-
-    def as_gradient(
-        self, graph: Graph, needs_grad: Sequence[bool], again: Callable[[Sequence[Tensor]], Sequence[Any]]
-    ) -> TapeGradient:
-        wanted = [node for node, needed in zip(graph.inputs, needs_grad) if needed]
-        return TapeGradient(
-            Graph(
-                f"{graph.name}_backward",
-                (*graph.inputs, *self.cotangents),
-                tuple(self.gradients[node] for node in wanted if node in self.gradients),
-                graph.origin,
-            ),
-            self.outputs,
-            tuple(node in self.gradients for node in wanted),
-            again,
-        )
 
 
 def _requires_grad(value: Any) -> bool:
