@@ -7,6 +7,7 @@ written in front of it. Then `total_3` of a loop may be a `total`, as in the loo
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -45,6 +46,17 @@ def with_plain_names(
             names[old] = new = next(one for one in alike if not _is_within(path, holders.get(one)))
             holders[new] = homes[old]
     return _renamed(body, {old: new for old, new in names.items() if old != new})
+
+
+def without_unread(body: ir.Body) -> ir.Body:
+    """The body of a function without variables that nobody reads."""
+    named = Counter(variable.name for _, variable in _occurrences(body))
+
+    def kept(body: ir.Body) -> ir.Body:
+        read = (one for one in body if not isinstance(one, ir.Let) or named[one.defined] > 1)
+        return tuple(ir.with_bodies(one, kept) for one in read)
+
+    return kept(body)
 
 
 def _occurrences(body: ir.Body) -> Iterator[tuple[Path, ir.Variable]]:

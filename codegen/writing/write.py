@@ -52,6 +52,8 @@ class Writer(LibraryWriter):
         self._at_border = False
         self._opposites: dict[ir.Expr, ir.Variable] = {}
         """Of variables that say whether a choice is taken, the one that says the opposite."""
+        self._taken: dict[ir.Expr, ir.Variable] = {}
+        """By what they are the variables that say whether a choice is taken, or how often a loop runs."""
         scope = Scope(None, None)
         self._write_items(items, scope)
         self._order_prologue()
@@ -177,8 +179,8 @@ class Writer(LibraryWriter):
         """A choice; or the other side of the one just before, if it is taken where that is not."""
         opposite, before = self._opposites.get(truth), scope.statements
         if opposite is not None:
-            negation = ir.Let(truth, ir.apply("not", opposite))  # type: ignore[arg-type]
-            if len(before) > 1 and before[-1] == negation and _is_choice(before[-2], opposite):
+            is_defined = bool(before) and isinstance(before[-1], ir.Let) and before[-1].variable == truth
+            if is_defined and len(before) > 1 and _is_choice(before[-2], opposite):
                 before[-2:] = reversed(before[-2:])
             if before and _is_choice(before[-1], opposite):
                 before[-1] = replace(before[-1], otherwise=body)  # type: ignore[arg-type]
@@ -198,10 +200,12 @@ class Writer(LibraryWriter):
             count = self._variable("taken" if _is_truth(root.value) else "steps", value.dtype)
             origins = ir.gathered_origins(root.node.origin, value)
             scope.statements.append(ir.Let(count, value, origins))
+            self._taken[value] = count
         self._extents[symbol] = count
         expression = self.chosen(root.value)
         if isinstance(expression, Compute) and expression.node.operator is logical_not:
             opposite = self.value(expression.operands[0], scope)
+            opposite = self._taken.get(opposite, opposite)
             if isinstance(opposite, ir.Variable):
                 self._opposites |= {count: opposite, opposite: count}
         if symbol in self.arrays.growing:
