@@ -31,6 +31,8 @@ HOLOMORPHIC = "holomorphic"
 """Of complex numbers, with rules that are formulas of the derivative: they are given conjugates."""
 OWN_RULES = "own rules"
 """Of complex numbers, with rules that say for them, too, what the gradient is."""
+NEVER_RAISING = frozenset(("elementwise", "reduction", "scan", "movement", "contraction", "creation"))
+"""Families of operators that have a result whatever their operands are."""
 OF_ANY_NUMBERS = frozenset(("movement", "indexing", "creation"))
 """Families that complex numbers are as good for as others."""
 

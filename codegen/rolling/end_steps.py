@@ -28,14 +28,13 @@ from pullback.tracer.graph import (
     toposort,
     with_operands,
 )
+from pullback.tracer.operator import NEVER_RAISING
 
 from ..drawn_once import draws_itself
 from ..rewriting.simplify import Simplifier
 from .rows import part_in_step, row_in_step
 from .steps import MOST_PEELED, Carried, Fixed, Local, Operand, Row, StepsOfLoop, same_constant
 
-NEVER_RAISING = frozenset(("elementwise", "reduction", "scan", "movement", "contraction", "creation"))
-"""Families of operators that have a result whatever their operands are."""
 MOST_HIDDEN = 3
 """Variables of whose first number no operation has been left; 0 and 1, which leave none, are tried."""
 

@@ -13,12 +13,15 @@ from pullback.tracer.graph import (
     Graph,
     Node,
     constant,
+    inputs_of,
     make_input,
     name_results,
+    new_node,
     substitute,
     toposort,
 )
 from pullback.tracer.loop import loops_of, make_loop
+from pullback.tracer.operator import NEVER_RAISING
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops.control import loop_result
 from pullback.tracer.origin import UNKNOWN, Origin
@@ -31,6 +34,8 @@ from .roll import roll
 TRUTH = Spec((), BOOL)
 MOST_WAYS = 16
 """Through one piece of code: each is code of its own."""
+Column = tuple[Node, ...]
+"""A value in each branch of a choice."""
 
 
 @record(eq=False)
@@ -126,14 +131,81 @@ def chosen(
         values = started_if(taken, values, computed, way.origin)
         return [*(e.logical_and(taken, one) for one in values[:flags]), *values[flags:]]
     columns = list(zip(*(values for _, values in branches)))
-    differs = [number for number, column in enumerate(columns) if number < flags or len(set(column)) > 1]
+    is_either = way.question.spec == TRUTH  # one of the branches is taken
+    if is_either:
+        starts, made = behind_both(columns[flags:], computed)
+        columns[flags:] = starts.values()
+    always = 0 if is_either else flags
+    differs = [number for number, column in enumerate(columns) if number < always or len(set(column)) > 1]
     results: Sequence[Node] = [constant(0, columns[number][0].spec) for number in differs]
-    for taken, values in branches:
-        results = replaced_if(taken, results, [values[number] for number in differs], computed, way.origin)
+    for place, (taken, _) in enumerate(branches):
+        values = [columns[number][place] for number in differs]
+        results = replaced_if(taken, results, values, computed, way.origin)
     found = [column[0] for column in columns]
     for number, result in zip(differs, results):
         found[number] = result
+    if is_either:
+        found[flags:] = substitute(made, dict(zip(starts, found[flags:])))
     return found
+
+
+def behind_both(
+    columns: Sequence[Column], computed: AbstractSet[Node]
+) -> tuple[dict[Node, Column], list[Node]]:
+    """What both branches of a choice compute alike of what differs: it can stand behind the choice.
+
+    Args:
+        columns: of each result what it is in the branches.
+        computed: what is there when they begin.
+
+    Returns:
+        What differs, by inputs that stand for it, and the results made of these. No more differs than results
+        do: work that takes more from the choice than it gives stays in the branches.
+    """
+    made: dict[Column, Node] = {}
+    inputs: dict[Node, Column] = {}
+    for column in sorted(_compared(columns, computed), key=lambda column: column[0].serial):
+        first = column[0]
+        operands = [made.get(one) for one in zip(*(node.operands for node in column))]
+        if len(set(column)) == 1:
+            made[column] = first
+        elif _are_alike(column, computed) and None not in operands:
+            kept = first.operator, tuple(operands), first.attributes, first.spec, first.origin, first.name
+            made[column] = new_node(*kept)  # type: ignore[arg-type]
+        else:
+            made[column] = make_input(first.spec, first.name)
+            inputs[made[column]] = column
+    results = [made[column] for column in columns]
+    read = inputs_of(results)
+    starts = {stands: column for stands, column in inputs.items() if stands in read}
+    if len(starts) <= sum(len(set(column)) > 1 for column in columns):
+        return starts, results
+    starts = {make_input(column[0].spec, column[0].name): column for column in columns}
+    return starts, [*starts]
+
+
+def _compared(columns: Iterable[Column], computed: AbstractSet[Node]) -> set[Column]:
+    """The columns, and those of the operands of what is alike in the branches."""
+    found, pending = {*columns}, [*columns]
+    while pending:
+        column = pending.pop()
+        if len(set(column)) > 1 and _are_alike(column, computed):
+            operands = {*zip(*(node.operands for node in column))} - found
+            found |= operands
+            pending += operands
+    return found
+
+
+def _are_alike(column: Column, computed: AbstractSet[Node]) -> bool:
+    """Whether nodes are one operation in all branches, of operands that may differ."""
+    first = column[0]
+    if first.is_constant or first.is_input or first.operator.family not in NEVER_RAISING:
+        return False
+    kept = first.operator, first.spec, first.attributes, len(first.operands)
+    return not any(
+        node in computed or (node.operator, node.spec, node.attributes, len(node.operands)) != kept
+        for node in column
+    )
 
 
 def replaced_if(
