@@ -16,6 +16,7 @@ import numpy as np
 
 from pullback.tracer.operator import Operator
 from pullback.tracer.origin import UNKNOWN, Origin
+from pullback.tracer.spec import INT64
 
 from .expressions import Apply, Const, Expr, Select, Variable, apply, children
 
@@ -28,6 +29,8 @@ FUNCTIONS: dict[type[ast.AST], str] = {
     ast.Gt: "greater", ast.GtE: "greater_equal",
 }  # fmt: skip
 SIGNS = {"add": "subtract", "subtract": "add"}
+OF_WHOLE_NUMBERS = {"remainder": "modulo", "floor_divide": "quotient"}
+"""Functions that are Python's operators where whole numbers are divided by one that is not 0."""
 LARGEST_TURNED = 10**9
 """Integers of more digits may have no opposite in their dtype."""
 Dtypes = tuple[tuple[str, np.dtype], ...]
@@ -92,7 +95,7 @@ def _with(part: Expr, operands: Mapping[str, Expr], origin: Origin) -> Expr:
 
 
 def _plainer(one: Apply) -> Expr:
-    """The same value, to the last bit, with less to read: `a - b` for `a + -b`, `a` for `1 * a`."""
+    """The same value, to the last bit, with less to read: `a - b` for `a + -b`, `a` for `1 * a`, `i % 12`."""
     if one.function == "negative":
         return _opposite(one.arguments[0]) or one
     if len(one.arguments) != 2:
@@ -102,6 +105,9 @@ def _plainer(one: Apply) -> Expr:
         return left
     if one.function == "multiply" and _is_one(left):
         return right
+    is_by_number = one.dtype == INT64 and isinstance(right, Const) and right.value > 0
+    if one.function in OF_WHOLE_NUMBERS and is_by_number:
+        return replace(one, function=OF_WHOLE_NUMBERS[one.function])
     if one.function in SIGNS and (opposite := _opposite(right)) is not None:
         return replace(one, function=SIGNS[one.function], arguments=(left, opposite))
     if one.function == "add" and isinstance(left, Apply) and (opposite := _opposite(left)) is not None:
