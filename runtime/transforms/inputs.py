@@ -11,7 +11,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -398,6 +398,8 @@ def _parameters(function: Function) -> Sequence[str]:
         if "__wrapped__" not in inner.__dict__:
             return inner.__code__.co_varnames[: inner.__code__.co_argcount]
         inner = inner.__dict__["__wrapped__"]  # whose signature it shows
+    if type(inner) is MethodType and type(inner.__func__) is FunctionType:  # made anew for each call
+        return _parameters(inner.__func__)[1:]
     return _parameters_of_ufunc(function) if type(function) is np.ufunc else _inspected(function)
 
 

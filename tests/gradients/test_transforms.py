@@ -1,5 +1,7 @@
 """grad, value_and_grad, vjp, jvp, jacobian, hessian: of plain and of compiled functions, any order."""
 
+import functools
+import inspect
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -489,3 +491,41 @@ def test_gradients_are_memory_of_their_own(compiled: bool) -> None:
     for slope in pb.grad(lambda x, y: total(x, y).sum(), argnums=(0, 1))(x, y):
         slope += 1.0
         np.testing.assert_array_equal(slope, 2.0)
+
+
+class Named:
+    def plain(self, x, scale=1.0, *rest, option=None):
+        return scale * x
+
+    def collected(*arguments):
+        return arguments[1]
+
+    @classmethod
+    def of_class(cls, x, y):
+        return x * y
+
+    @functools.wraps(np.interp)
+    def wrapped(self, x):
+        return x
+
+    def signed(self, *arguments):
+        return arguments[0]
+
+    signed.__signature__ = inspect.Signature(
+        [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("self", "point")]
+    )
+
+
+METHODS = [getattr(Named(), name) for name in ("plain", "collected", "of_class", "wrapped", "signed")]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda one: one.__func__.__code__.co_name)
+def test_the_parameters_of_methods_are_those_of_their_signature(method: Any) -> None:
+    assert list(inputs._parameters(method)) == list(inputs._inspected(method))
+
+
+def test_methods_are_not_inspected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "_inspected", None)
+    model = Named()
+    np.testing.assert_array_equal(grad(lambda x: grad(model.plain, "x")(x, 3.0))(2.0), 0.0)
+    assert grad(model.of_class, argnums=1)(2.0, 3.0) == 2.0
