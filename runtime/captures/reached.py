@@ -318,7 +318,7 @@ def elements_of(value: Any) -> list[Any]:
 
 def first_elements(value: Any) -> Iterable[Any]:
     """The first elements of a container, of a mapping its keys and its values."""
-    values = value.values() if isinstance(value, Mapping) else ()
+    values = value.values() if type(value) not in SEQUENCES and isinstance(value, Mapping) else ()
     elements = tuple(value) if isinstance(value, set) else value  # which may lose some on the way
     return chain(islice(elements, LARGEST), islice(values, LARGEST))
 

@@ -64,9 +64,9 @@ class Trail:
         self._without_attributes = [one for one in self._functions if not one.__dict__]
         self._known = [(one, names, self._present(one, names)) for one, names in self._mappings.values()]
         self._absent = [
-            (one.keys(), names - found) for one, names, found in self._known if names is not None
+            (one.keys(), names - found, one) for one, names, found in self._known if names is not None
         ]
-        self._whole = [one for one, names, _ in self._known if names is None]
+        self._whole = [(one, found) for one, names, found in self._known if names is None]
         self._keys = self._all_keys()
         read = [(mapping, name) for mapping, _, found in self._known for name in found]
         self._entries = list(zip(*read)) or [(), ()]
@@ -85,13 +85,16 @@ class Trail:
 
     def _all_keys(self) -> list[list[str]]:
         """The names in each mapping of which all count, in order."""
-        return list(map(list, self._whole))
+        return [list(mapping) for mapping, _ in self._whole]
 
     def _has_same_names(self) -> bool:
         """Whether names that were missing still are; one that is missing now, `_objects` comes upon."""
-        if all(keys.isdisjoint(absent) for keys, absent in self._absent) and self._all_keys() == self._keys:
+        for keys, absent, mapping in self._absent:
+            if not keys.isdisjoint(absent) and self._present(mapping, absent):
+                return False
+        if self._all_keys() == self._keys:
             return True
-        return all(self._present(mapping, names) == found for mapping, names, found in self._known)
+        return all(self._present(mapping, None) == found for mapping, found in self._whole)
 
     def _objects(self) -> Iterator[Sequence[Any]]:
         """What has been read, as it is now; what is missing is left out."""
@@ -179,10 +182,10 @@ class _Fingerprint:
             value = pending.pop()
             kind: Any = type(value)
             if kind in WITHOUT_CODE:
-                self.marks.append(_plain_mark(value))
+                self.marks.append(_plain_mark(value) if kind in MARKED else None)
             elif id(value) in self.places:
                 self.marks.append(self.places[id(value)])
-            elif isinstance(value, type | ModuleType | BuiltinFunctionType):
+            elif isinstance(value, OPAQUE):
                 self.marks.append(("object", id(value)))
                 self._kept.append(value)
             else:
@@ -215,8 +218,20 @@ class _Fingerprint:
 
     def _elements(self, container: Any) -> list[Any]:
         """The elements with code; of the others, which kinds there are."""
-        self.marks.append(frozenset(map(_plain_mark, filter(_is_plain, first_elements(container)))))
-        return elements_of(container)
+        plain, found = set(), []
+        for one in first_elements(container):
+            kind = type(one)
+            if kind in WITHOUT_CODE:
+                plain.add(_plain_mark(one) if kind in MARKED else None)
+            else:
+                found.append(one)
+        self.marks.append(frozenset(plain))
+        return found
+
+
+MARKED = (np.ufunc, np.ndarray)
+"""Of what has no code the classes whose objects `_plain_mark` tells apart."""
+OPAQUE = (type, ModuleType, BuiltinFunctionType)
 
 
 def _plain_mark(value: Any) -> Any:
@@ -240,10 +255,6 @@ def _holds_no_code(container: Any) -> bool:
     return not isinstance(container, Mapping) or (
         WITHOUT_CODE.issuperset(map(type, container.values())) or not elements_of(container)
     )
-
-
-def _is_plain(value: Any) -> bool:
-    return type(value) in WITHOUT_CODE
 
 
 def _parts_of(value: Any) -> list[Any]:

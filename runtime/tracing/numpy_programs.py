@@ -90,6 +90,8 @@ class NumpyProgram:
 
     def _with_stand_ins(self, value: Any) -> Any:
         """What is given to the program, with stand-ins for functions of NumPy and `math`."""
+        if type(value) in WITHOUT_CODE and type(value) is not np.ufunc:
+            return value
         if type(value) in CONTAINERS:
             assert self._given is not None
             return self._given.of(value, self._with_stand_ins)

@@ -145,6 +145,15 @@ def test_names_that_stand_in_for_a_while_are_no_change(module: Any) -> None:
     assert not trail.fits(roots)
 
 
+def test_a_name_that_was_missing_may_stand_in_for_a_while(module: Any) -> None:
+    roots = roots_of(module)
+    trail = Trail(roots, Reached(roots), {"abs": other})
+    vars(module)["abs"] = other
+    assert trail.fits(roots)
+    vars(module)["abs"] = builtins.abs
+    assert not trail.fits(roots)
+
+
 def test_a_model_made_anew_is_not_explored_again(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     walks = []
 
