@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ndarray = np.ndarray
 TENSORS = (NumpyTensor, NumpyScalar)
 RESULTS = (ndarray, np.float64, np.float32)
+ARRAYS = (ndarray, np.floating)
 NUMBERS = (float, int, bool, np.float64, np.float32)
 OPTIONS = frozenset((*NUMBERS, str, type(None)))
 
@@ -88,6 +89,8 @@ class PrimitiveBackward(SavingNode):
     """Of a call of a primitive: it keeps the arguments and the result for the rules."""
 
     __slots__ = ("kind", "kinds", "options", "owner")
+    runs_rules = True
+    gives_own = False  # a rule may give an array that it keeps
 
     def __init__(
         self,
@@ -113,9 +116,12 @@ class PrimitiveBackward(SavingNode):
     def name(self) -> str:
         return f"{self.owner._name}Backward"
 
+    def pull_all(self, g: Any) -> Sequence[Any]:
+        return self.pull([g], [edge is not None for edge in self.edges], False)
+
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         self._require_saved()
-        positions = [position for position, edge in enumerate(self.edges) if edge is not None]
+        positions = [position for position, is_wanted in enumerate(wanted) if is_wanted]
         (g,) = cotangents
         operands = tuple(self.operands or ())
         arguments: Sequence[Any]
@@ -129,13 +135,14 @@ class PrimitiveBackward(SavingNode):
         pulled = self.owner._cotangents(positions, result, tuple(arguments), self.options, g)
         found: list[Any] = [None] * len(self.edges)
         for position, one in zip(positions, pulled):
-            found[position] = one
-        specs = [_spec_of(one) for one in operands]
-        if create_graph or not all(map(_fits, found, specs)):
+            is_number = type(one) is np.float64 and type(operands[position]) is np.float64
+            found[position] = np.asarray(one) if is_number and not create_graph else one
+        if create_graph or not all(map(_fits, found, operands)):
+            specs = list(map(_spec_of, operands))
             call = self.owner._with_keywords(operands, self.options)
             tensors = fitted(call, found, flatten(operands)[1], specs)
             found = [one if one is None or create_graph else one.payload for one in tensors]
-        return [one if asked else None for one, asked in zip(found, wanted)]
+        return found
 
     def _as_tensors(self) -> tuple[list[Any], Tensor]:
         """What was kept, at its place on the tape."""
@@ -152,13 +159,13 @@ class PrimitiveBackward(SavingNode):
 
 
 def _spec_of(value: Any) -> Spec | None:
-    return Spec(value.shape, value.dtype) if isinstance(value, ndarray | np.floating) else None
+    return Spec(value.shape, value.dtype) if isinstance(value, ARRAYS) else None
 
 
-def _fits(cotangent: Any, spec: Spec | None) -> bool:
+def _fits(cotangent: Any, argument: Any) -> bool:
     """Whether a cotangent is one as it is: none, or an array of an argument's shape and dtype."""
     if cotangent is None:
         return True
-    if type(cotangent) is not ndarray or spec is None:
+    if type(cotangent) is not ndarray or not isinstance(argument, ARRAYS):
         return False
-    return cotangent.shape == spec.shape and cotangent.dtype == spec.dtype
+    return cotangent.shape == argument.shape and cotangent.dtype == argument.dtype

@@ -49,7 +49,7 @@ def most_at_once(nodes: Sequence[GradNode], size: int) -> int:
 
 def may_be_batched(nodes: Sequence[GradNode]) -> bool:
     """Whether the nodes are those of operators and parts, and nobody looks at the cotangents on their way."""
-    return all(node.runs_rules and node.hooks is None for node in nodes)
+    return all(node.runs_rules and node.gives_own and node.hooks is None for node in nodes)
 
 
 def pulled_at_once(node: GradNode, g: ndarray, wanted: Sequence[bool]) -> Sequence[Any]:

@@ -212,10 +212,15 @@ class Pass:
             else:
                 return None
         for node in self.nodes:
-            if node.sequence >= self.oldest and (
-                id(node) in inputs or any(edge is not None and id(edge[0]) in reaching for edge in node.edges)
-            ):
+            if node.sequence < self.oldest:
+                continue
+            if id(node) in inputs:
                 reaching.add(id(node))
+                continue
+            for edge in node.edges:
+                if edge is not None and id(edge[0]) in reaching:
+                    reaching.add(id(node))
+                    break
         return reaching
 
     def run_nodes(self) -> None:
@@ -243,8 +248,10 @@ class Pass:
             asked = None
             if wanted is not None:
                 asked = [edge is not None and id(edge[0]) in wanted for edge in node.edges]
-                if not any(asked):
+                if True not in asked:
                     continue
+                if False not in asked:
+                    asked = None
             if is_recorded:
                 pulled = node.pull_recorded(g, asked)
             elif node.may_add_itself and node.add_itself(g, arrived, borrowed):
@@ -255,6 +262,7 @@ class Pass:
                 pulled = node.pull([g], asked, False)
             if not retain_graph and node.versions:
                 node.release()
+            is_own = node.gives_own
             for edge, value in zip(node.edges, pulled):
                 if edge is None or value is None:
                     continue
@@ -264,7 +272,7 @@ class Pass:
                 place = id(target) if number == 0 else (id(target), number)
                 if place not in arrived:
                     arrived[place] = value
-                    if not is_recorded and (value is g or value.base is not None):
+                    if not is_recorded and (not is_own or value is g or value.base is not None):
                         borrowed.add(place)
                 elif is_recorded:
                     arrived[place] = add_tensors(arrived[place], value)
@@ -272,7 +280,7 @@ class Pass:
                     arrived[place] = arrived[place] + value
                     borrowed.discard(place)
                 else:
-                    self.add(place, value, value is g or value.base is not None, target, node)
+                    self.add(place, value, not is_own or value is g or value.base is not None, target, node)
 
     def add(
         self, place: Any, value: Cotangent, is_borrowed: bool, target: Any, source: GradNode | None

@@ -51,7 +51,9 @@ class GradNode:
     versions: Sequence[Any] = ()
     """Of what an operator has saved: where there is none, there is nothing to release."""
     runs_rules = False
-    """Whether it is of an operator, with what that saves as it is: `pull_all` does what `pull` does."""
+    """Whether it has one output, and saves values as they are: `pull_all` does what `pull` does."""
+    gives_own = True
+    """Whether nobody else holds the arrays that `pull_all` gives, but for its argument's and views."""
     may_add_itself = False
     """Whether `add_itself` may do what `pull_all` does, to what has arrived already."""
     is_in_graph = False

@@ -9,6 +9,8 @@ from scipy import signal, special
 
 import pullback as pb
 from pullback.errors import ArgumentError, GradientError
+from pullback.runtime.autograd import direct_calls
+from pullback.runtime.tape import engine
 from pullback.testing import check_rules
 
 POINT = np.array([0.3, -0.7, 1.9])
@@ -460,3 +462,49 @@ class TestShortWayOfPrimitives:
         pb.defvjp(wrong, lambda y, x: lambda g: g[:1])
         with pytest.raises(GradientError, match=r"returned a cotangent of shape \(1,\)"):
             pb.grad(lambda x: wrong(x).sum())(POINT)
+
+    @pytest.mark.parametrize("number", [False, True], ids=["array", "number"])
+    def test_the_engine_gives_what_it_gives_in_the_long_way(self, monkeypatch, number):
+        product, _ = self.make()
+        x, w = np.array([1.0, 2.0]), np.array([3.0, 5.0])
+        if number:
+            x, w = x[1], w[1]
+        visited, visit = [], engine.Pass.visit
+        monkeypatch.setattr(
+            engine.Pass, "visit", lambda self, node: visited.append(type(node)) or visit(self, node)
+        )
+
+        def gradients():
+            def loss(x, w):
+                return np.sum(product(x, w, power=3.0) * product(w, x) + product(x, 2.0))
+
+            def slope(x):
+                return np.sum(pb.grad(loss)(x, w))
+
+            return [*pb.grad(loss, argnums=(0, 1))(x, w), pb.grad(slope)(x), pb.jacobian(loss)(x, w)]
+
+        short = gradients()
+        assert direct_calls.PrimitiveBackward not in visited, visited
+        monkeypatch.setattr(direct_calls.PrimitiveBackward, "runs_rules", False)
+        for one, other in zip(short, gradients(), strict=True):
+            assert type(one) is type(other) and one.dtype == other.dtype
+            np.testing.assert_array_equal(one, other)
+        assert direct_calls.PrimitiveBackward in visited
+
+    def test_nothing_is_added_to_an_array_that_a_rule_keeps(self):
+        kept = np.array([1.0, 2.0])
+        held = pb.primitive(lambda x: x.sum())
+        pb.defvjp(held, lambda y, x: lambda g: kept)
+        x = np.zeros(2)
+        for loss in (lambda x: held(x) + (3.0 * x).sum(), lambda x: (3.0 * x).sum() + held(x)):
+            np.testing.assert_array_equal(pb.grad(loss)(x), 3.0 + kept)
+            np.testing.assert_array_equal(kept, [1.0, 2.0])
+
+    def test_a_rule_whose_cotangent_nobody_wants_is_not_called(self):
+        called = []
+        product = pb.primitive(lambda x, w: x * w)
+        makers = [lambda y, x, w: lambda g: called.append("x") or g * w, lambda y, x, w: called.append("w")]
+        pb.defvjp(product, *makers)
+        inner = pb.grad(lambda x, w: product(x, w).sum())
+        np.testing.assert_array_equal(pb.grad(lambda w: inner(POINT, w).sum())(POINT), np.ones(3))
+        assert called == ["x"]
