@@ -185,6 +185,24 @@ def _update_of_update(node: Node) -> Node | None:
     return None
 
 
+@rewrite("add")
+def _part_given_back(node: Node) -> Node | None:
+    """In gradients, an array without a part and that part with zeros around it are the array.
+
+    So goes the cotangent of an array of which a part is added to, `x[1:] += y`.
+    """
+    for without, padded in (node.operands, node.operands[::-1]) if node.origin.is_backward else ():
+        if without.operator is not m.slice_update or padded.operator not in (m.pad, m.dilate):
+            continue
+        (x, zeros), (part,) = without.operands, padded.operands
+        is_part = part.operator is m.slice_ and part.operands[0] is x and is_in_zeros(padded)
+        if is_part and zeros.scalar_value == 0 and padded.spec == x.spec:
+            region = region_of(without)
+            if region == region_of(part) == region_inside(padded):
+                return x
+    return None
+
+
 @rewrite("dilate")
 def _dilate_is_pad(node: Node) -> Node | None:
     """Without gaps, the transpose of a slice is zeros around it."""

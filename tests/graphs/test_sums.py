@@ -9,6 +9,8 @@ from pullback.codegen.rewriting.sums import join_padded_terms
 from pullback.tracer.graph import Graph, make_input
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.elementwise import zeros_like
+from pullback.tracer.origin import Origin, located_at
 from pullback.tracer.spec import Spec
 from pullback.tracer.verify import verify
 
@@ -87,3 +89,32 @@ def test_totals_of_a_gradient_are_added_before_they_are_summed() -> None:
     np.testing.assert_allclose(value, expected, rtol=1e-13)
     np.testing.assert_allclose(gradients, expected_gradients, rtol=1e-12, atol=1e-12)
     assert "totals" not in compiled.source()
+
+
+def five_points(u, weights):
+    for _ in range(9):
+        around = -4.0 * u
+        around[1:] += u[:-1]
+        around[:-1] += u[1:]
+        around[:, 1:] += u[:, :-1]
+        around[:, :-1] += u[:, 1:]
+        u = u + 0.1 * np.sin(around)
+    return np.sum(u * weights)
+
+
+def test_the_cotangent_of_an_array_to_which_parts_are_added_is_that_of_the_sum():
+    rng = np.random.default_rng(0)
+    u, weights, direction = rng.normal(size=(3, 6, 5))
+    compiled = pb.compile(pb.grad(five_points))
+    gradient = compiled(u, weights)
+    step = 1e-6
+    ends = (five_points(u + sign * step * direction, weights) for sign in (1, -1))
+    assert np.sum(gradient * direction) == pytest.approx(np.subtract(*ends) / (2 * step), rel=1e-7)
+    np.testing.assert_allclose(gradient, pb.grad(five_points)(u, weights), rtol=1e-12)
+    d_around = make_input(Spec((6, 5), FLOAT), "d_around")
+    bounds = {"starts": (1, 0), "stops": (6, 5), "steps": (1, 1)}
+    part = m.slice_(d_around, **bounds)
+    with located_at(Origin("", 0, "", rule="slice_update")):
+        without = m.slice_update(d_around, zeros_like(part), **bounds)
+        total = without + m.dilate(part, shape=(6, 5), **bounds)
+    assert simplify(Graph("cotangent", (d_around,), (total,))).outputs == (d_around,)
