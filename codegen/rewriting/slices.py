@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,6 +16,8 @@ from pullback.tracer.ops import windows as w
 from .simplify import rewrite
 
 Region = list[SizedRange]
+NOTHING = {e.add: -0.0, e.subtract: 0.0}
+"""What changes no number, not even -0.0."""
 PART = 2
 """The least number of times that a small part of an array goes into it."""
 
@@ -119,7 +122,8 @@ def _filled(x: Node) -> list[tuple[int, Region]]:
 def is_in_zeros(node: Node) -> bool:
     """Whether a value is its one operand, or that and places, with zeros around it."""
     parts = node.parts
-    return len(parts.parts) == 1 and parts.base is None and parts.around == 0
+    is_zero = parts.around == 0 and math.copysign(1, parts.around) > 0
+    return is_zero and len(parts.parts) == 1 and parts.base is None
 
 
 def region_inside(padded: Node) -> Region:
@@ -182,6 +186,25 @@ def _update_of_update(node: Node) -> Node | None:
         return part
     if x.operator is m.slice_update and covers(written, region_of(x)):
         return m.slice_update(x.operands[0], part, **bounds_of(written))
+    return None
+
+
+@rewrite("slice_update")
+def _added_to_part(node: Node) -> Node | None:
+    """Most of an array that is added to, `x[1:] += y`, is a sum with zeros around, which takes one pass."""
+    x, changed = node.operands
+    if changed.operator not in NOTHING or not x.spec.is_float:
+        return None
+    region = region_of(node)
+    if any(one.step != 1 for one in region) or x.spec.size >= PART * changed.spec.size:
+        return None
+    for part, other in (changed.operands, changed.operands[::-1]):
+        is_part = part.operator is m.slice_ and part.operands[0] is x and region_of(part) == region
+        if not is_part or (changed.operator is e.subtract and part is not changed.operands[0]):
+            continue
+        widths = tuple((one.start, extent - one.stop) for one, extent in zip(region, x.shape))
+        term = other if other.shape == changed.shape else m.expand(other, shape=changed.shape)
+        return changed.operator(x, m.pad(term, widths=widths, value=NOTHING[changed.operator]))
     return None
 
 

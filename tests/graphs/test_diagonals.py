@@ -95,7 +95,8 @@ def test_writes_through_a_view_of_a_diagonal(shape: tuple[int, int], offset: int
     rows, columns = np.arange(count) + max(-offset, 0), np.arange(count) + max(offset, 0)
     y[rows, columns] = 3.0 * x[rows, columns] + np.where(np.arange(count) > 0, 2.0, 0.0)
     np.testing.assert_array_equal(written(pb, pb.tensor(x)).numpy(), y)
-    np.testing.assert_array_equal(pb.compile(lambda x: written(pb, x))(pb.tensor(x)).numpy(), y)
+    compiled = pb.compile(lambda x: written(pb, x))  # of which a product and a sum may be one instruction
+    np.testing.assert_allclose(compiled(pb.tensor(x)).numpy(), y, rtol=1e-15)
     leaf = pb.tensor(x, requires_grad=True)
     (written(pb, leaf) ** 2).sum().backward()
     factors = np.ones(shape)

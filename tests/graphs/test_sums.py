@@ -1,5 +1,7 @@
 """Padded terms of sums joined: what gradients of parts become."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -118,3 +120,26 @@ def test_the_cotangent_of_an_array_to_which_parts_are_added_is_that_of_the_sum()
         without = m.slice_update(d_around, zeros_like(part), **bounds)
         total = without + m.dilate(part, shape=(6, 5), **bounds)
     assert simplify(Graph("cotangent", (d_around,), (total,))).outputs == (d_around,)
+
+
+def test_parts_that_are_added_to_are_one_pass():
+    rng = np.random.default_rng(0)
+    u, weights = rng.normal(size=(2, 6, 5))
+    compiled = pb.compile(five_points)
+    assert compiled(u, weights) == pytest.approx(five_points(u, weights), rel=1e-12)
+    stored = re.findall(r"^ +(\w+)\[.+\] = ", compiled.source(u, weights), re.MULTILINE)
+    assert not {"around", "states", "totals"} & set(stored), stored
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_is_not_added_to_keeps_the_sign_of_zero(sign):
+    def added(x, y):
+        x = 1.0 * x
+        if sign > 0:
+            x[1:] += y[1:]
+        else:
+            x[1:] -= y[1:]
+        return x
+
+    x = y = np.array([-0.0, -0.0, 0.0, 1.0])
+    np.testing.assert_array_equal(np.signbit(pb.compile(added)(x, y)), np.signbit(added(x, y)))
