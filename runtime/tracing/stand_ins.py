@@ -20,6 +20,7 @@ import numpy as np
 from ...tracer.dims import OF_FLOATS
 from ...tracer.trace import is_tracing
 from ..captures import randomness
+from ..captures.reached import WITHOUT_CODE
 from ..functions import PUBLIC
 from ..functions.stopping import stop_gradient
 from ..methods.python_numbers import is_of_numbers
@@ -147,6 +148,11 @@ class _UfuncStandIn(Called):
     def __init__(self, real: np.ufunc) -> None:
         super().__init__(real, _of_lists(real))
 
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        if options or not WITHOUT_CODE.issuperset(map(type, arguments)):
+            return self._function(*arguments, **options)
+        return self._real(*arguments)  # in one frame less
+
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._real, name)
         return _of_lists(found) if name in ("reduce", "accumulate", "outer", "reduceat") else found
@@ -156,9 +162,11 @@ def _of_lists(real: Any) -> Function:
     """NumPy's function, which is given arrays in the place of lists with Tensors."""
 
     def call(*arguments: Any, **options: Any) -> Any:
+        if not WITHOUT_CODE.issuperset(map(type, arguments)):  # which hold no elements
+            arguments = tuple(map(joined, arguments))
         if not options:
-            return real(*map(joined, arguments))
-        return real(*map(joined, arguments), **{name: joined(one) for name, one in options.items()})
+            return real(*arguments)
+        return real(*arguments, **{name: joined(one) for name, one in options.items()})
 
     return call
 

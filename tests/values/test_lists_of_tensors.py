@@ -12,6 +12,7 @@ import scipy.sparse.linalg
 
 import pullback as pb
 from pullback import errors
+from pullback.runtime.tracing import stand_ins
 
 X = np.array([0.6, 1.3, 2.1])
 W = np.array([1.5, -0.5, 2.0])
@@ -118,3 +119,19 @@ def test_a_list_of_tensors_beside_an_array_that_is_written_is_numpys(join: Calla
 
     found, plain = pb.compile(function)(pb.tensor(X)), function(pb.tensor(X))
     assert type(found) is type(plain) and abs(found - plain) < 1e-12
+
+
+@pytest.mark.parametrize("real", [np.add, np.dot], ids=["ufunc", "function"])
+def test_arguments_that_are_no_lists_are_not_looked_into(real: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_into, joined = [], stand_ins.joined
+    monkeypatch.setattr(stand_ins, "joined", lambda one: looked_into.append(one) or joined(one))
+    called, x = stand_ins.LISTED[real], np.array([1.0, 2.0])
+    for one in (x, x[0], 2.0, pb.tensor(x), pb.tensor(3.0, dtype=pb.float64)):
+        for given in ((one, x), (x, one)):
+            found, expected = called(*given), real(*given)
+            assert type(found) is type(expected)
+            np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+    assert not looked_into
+    found = called([pb.tensor(1.0), 2.0], x)
+    np.testing.assert_array_equal(np.asarray(found), real([1.0, 2.0], x))
+    assert looked_into
