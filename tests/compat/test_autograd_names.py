@@ -15,6 +15,7 @@ import pullback.compat.autograd.numpy.random as npr
 from pullback.compat import autograd
 from pullback.compat.autograd import (
     checkpoint,
+    conventions,
     deriv,
     elementwise_grad,
     grad,
@@ -469,3 +470,16 @@ def test_checks_of_arrays_and_numbers_load_nothing_for_containers(monkeypatch: p
     monkeypatch.setitem(sys.modules, "optree", None)  # importing it raises
     for x in (np.array([0.5, 2.0]), 0.5):
         check_grads(lambda x: np.sum(np.sin(x) * x), order=1)(x)
+
+
+def test_real_cotangents_stay_themselves_and_complex_ones_are_conjugated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for one in (numpy.complex128(1 + 2j), numpy.array([1 + 2j, 3.0]), (1.0, {"a": numpy.array([1j])})):
+        found = conventions.conjugated(one)
+        assert type(found) is type(one)
+        for leaf, expected in zip(flatten(found)[0], numpy.conj(flatten(one)[0]), strict=True):
+            assert leaf == expected
+    monkeypatch.setattr(conventions, "of_leaves", None)
+    for one in (numpy.ones(2), numpy.arange(2), numpy.float64(2.0), numpy.array([True]), numpy.array("a")):
+        assert conventions.conjugated(one) is one

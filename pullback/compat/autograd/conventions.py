@@ -56,6 +56,8 @@ def of_leaves(change: Callable[[Any], Any], value: Any) -> Any:
 
 def conjugated(value: Any) -> Any:
     """The conjugate of what is complex: HIPS autograd's gradients are pullback's conjugates."""
+    if type(value) in (np.ndarray, np.float64) and value.dtype.kind != "c":  # nearly all
+        return value
     return of_leaves(lambda leaf: np.conj(leaf) if np.iscomplexobj(leaf) else leaf, value)
 
 
