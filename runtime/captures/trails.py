@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -70,7 +70,7 @@ class Trail:
         self._keys = self._all_keys()
         read = [(mapping, name) for mapping, _, found in self._known for name in found]
         self._entries = list(zip(*read)) or [(), ()]
-        self._held = list(self._objects())
+        self._held = self._objects()
 
     def fits(self, roots: Sequence[Any]) -> bool:
         """Whether a walk from these roots would find the same code."""
@@ -80,7 +80,7 @@ class Trail:
             and not any(map(ATTRIBUTES, self._without_attributes))
             and self._has_same_names()
             and all(map(_holds_no_code, self._without_code))
-            and all(map(_are_same, self._objects(), self._held))
+            and _are_same(self._objects(), self._held)
         )
 
     def _all_keys(self) -> list[list[str]]:
@@ -96,19 +96,25 @@ class Trail:
             return True
         return all(self._present(mapping, None) == found for mapping, found in self._whole)
 
-    def _objects(self) -> Iterator[Sequence[Any]]:
-        """What has been read, as it is now; what is missing is left out."""
+    def _objects(self) -> list[Any]:
+        """What has been read, as it is now; nothing if a name is missing.
+
+        What may hold more or fewer objects than before stands in front of these, to tell whose they are.
+        """
         mappings, names = self._entries
         try:
-            yield list(map(operator.getitem, mappings, names))
+            found: list[Any] = list(map(operator.getitem, mappings, names))
         except KeyError:
-            yield ()
+            return []
         for slot in SLOTS:
-            yield list(map(slot, self._functions))
-        yield _contents(self._cells)
-        yield list(map(BASES, self._classes))
-        yield list(map(type, self._instances))
-        yield from map(_parts_of, self._others)
+            found += map(slot, self._functions)
+        found += map(BASES, self._classes)
+        found += map(type, self._instances)
+        for one in self._others:
+            found.append(one)
+            found += _parts_of(one)
+        found.append(self._cells)
+        return found + _contents(self._cells)
 
     def _add(self, value: Any) -> None:
         kind: Any = type(value)

@@ -145,6 +145,17 @@ def test_names_that_stand_in_for_a_while_are_no_change(module: Any) -> None:
     assert not trail.fits(roots)
 
 
+def test_it_ends_where_what_is_held_moves_to_another_holder(module: Any) -> None:
+    exec("FIRST, LAST = [scaled], [kept]\n\ndef held(x):\n    return FIRST, LAST", vars(module))
+    trail = Trail((module.held,), Reached((module.held,)), {})
+    assert trail.fits((module.held,))
+    for former, later in ((module.LAST, module.FIRST), (module.FIRST, module.LAST)):
+        later.append(former.pop())
+        assert not trail.fits((module.held,))
+        former.append(later.pop())
+        assert trail.fits((module.held,))
+
+
 def test_a_name_that_was_missing_may_stand_in_for_a_while(module: Any) -> None:
     roots = roots_of(module)
     trail = Trail(roots, Reached(roots), {"abs": other})
