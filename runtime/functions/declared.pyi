@@ -286,10 +286,10 @@ def lt(input: Operand, other: Operand) -> Tensor:
     """a < b, element by element."""
 
 def maximum(input: Operand, other: Operand) -> Tensor:
-    """The larger; nan if either is, with the gradient of both; equal operands share the gradient, element by element."""
+    """The larger; nan if either is, with the gradient of both; equal ones share it, element by element."""
 
 def minimum(input: Operand, other: Operand) -> Tensor:
-    """The smaller; nan if either is, with the gradient of both; equal operands share the gradient, element by element."""
+    """The smaller; nan if either is, with the gradient of both; equal ones share it, element by element."""
 
 def mul(input: Operand, other: Operand) -> Tensor:
     """a * b, element by element."""

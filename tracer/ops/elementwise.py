@@ -219,7 +219,7 @@ maximum = elementwise(
     is_associative=True,
     torch="maximum", arguments="number", in_place=False,
     example=("tensor([1.0, 4.0]), tensor([2.0, 3.0])", "tensor([2., 4.])"),
-    doc="the larger; nan if either is, with the gradient of both; equal operands share the gradient",
+    doc="the larger; nan if either is, with the gradient of both; equal ones share it",
 )  # fmt: skip
 minimum = elementwise(
     "minimum", "a b", numpy=np.minimum, scalar="minimum({a}, {b})", noun="smaller",
@@ -230,7 +230,7 @@ minimum = elementwise(
     is_associative=True,
     torch="minimum", arguments="number", in_place=False,
     example=("tensor([1.0, 4.0]), tensor([2.0, 3.0])", "tensor([1., 3.])"),
-    doc="the smaller; nan if either is, with the gradient of both; equal operands share the gradient",
+    doc="the smaller; nan if either is, with the gradient of both; equal ones share it",
 )  # fmt: skip
 clamp = elementwise(
     "clamp", "x low high", scalar="minimum(maximum({x}, {low}), {high})",
