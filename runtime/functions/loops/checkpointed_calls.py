@@ -16,7 +16,7 @@ def checkpoint(
     function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
     preserve_rng_state: bool = True, **kwargs: Any,
 ) -> Any:  # fmt: skip
-    """function(*args, **kwargs), of which backward keeps the arguments only, and runs it again for all else.
+    """`function(*args, **kwargs)`, of which backward keeps the arguments, and runs it again for all else.
 
     Args:
         use_reentrant: accepted; gradients go to arguments and to what the function takes from outside alike.
