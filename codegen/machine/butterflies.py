@@ -6,12 +6,14 @@ the other, in an array as NumPy has it side by side, lane after lane.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 from llvmlite import ir
+
+from .llvm_loops import counted
 
 INT64, INT32, BYTE = ir.IntType(64), ir.IntType(32), ir.IntType(8)
 POINTER = BYTE.as_pointer()
@@ -197,19 +199,6 @@ class Butterflies:
 
     # --- loops ----------------------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def counted(self, start: ir.Value, stop: ir.Value) -> Iterator[ir.Value]:
+    def counted(self, start: ir.Value, stop: ir.Value) -> AbstractContextManager[ir.Value]:
         """The body of a loop over integers."""
-        builder = self.builder
-        before = builder.block
-        head, body, end = (builder.append_basic_block(name) for name in ("head", "body", "end"))
-        builder.branch(head)
-        builder.position_at_end(head)
-        index = builder.phi(INT64)
-        index.add_incoming(start, before)
-        builder.cbranch(builder.icmp_signed("<", index, stop), body, end)
-        builder.position_at_end(body)
-        yield index
-        index.add_incoming(builder.add(index, INT64(1)), builder.block)
-        builder.branch(head)
-        builder.position_at_end(end)
+        return counted(self.builder, start, stop)

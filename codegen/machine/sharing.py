@@ -7,9 +7,8 @@ memory for scratch and for totals. The first part's totals lie in the output; th
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from llvmlite import ir
@@ -17,6 +16,7 @@ from llvmlite import ir
 from . import kernel_types
 from .arguments import Argument
 from .entry import Entry, element_type, with_known_extents
+from .llvm_loops import counted
 from .loading import SHARE
 
 APART = 128
@@ -50,16 +50,16 @@ class SharedEntry(Entry):
         )  # too much for the stack where there are many threads
         self.memory = memory = self._allocated(builder.add(before, builder.mul(size, parts)))
         first, scratch = builder.bitcast(memory, kind.as_pointer()), builder.gep(memory, [before])
-        with self._counted(_ZERO, parts) as part:
+        with counted(self.builder, _ZERO, parts) as part:
             values = self._with_own_memory(given, places, self._memory_of(part, scratch, size), part)
             ends = (builder.sdiv(builder.mul(extent, one), parts) for one in (part, builder.add(part, _ONE)))
             self._store_fields(builder.gep(first, [part]), [*values, *ends])
         thread = self._python("PyEval_SaveThread", _POINTER)
         self._share(self._part_function(kind, given, arguments), first, kind, parts, threads)
-        with self._counted(_ONE, parts) as part:
+        with counted(self.builder, _ONE, parts) as part:
             self._add_totals(given, arguments, places, self._memory_of(part, scratch, size))
         self._python("PyEval_RestoreThread", ir.VoidType(), thread)
-        with self._counted(_ZERO, parts) as part:
+        with counted(self.builder, _ZERO, parts) as part:
             self._raise_if(builder.load(self._field_of(builder.gep(first, [part]), 0)))
         self._before_raising()
         builder.ret(self._python_result(_POINTER(None)))
@@ -135,7 +135,7 @@ class SharedEntry(Entry):
         before, self.builder = self.builder, ir.IRBuilder(function.append_basic_block("entry"))
         element = element_type(dtype)
         total, other = (self.builder.bitcast(one, element.as_pointer()) for one in function.args[:2])
-        with self._counted(_ZERO, function.args[2]) as place:
+        with counted(self.builder, _ZERO, function.args[2]) as place:
             address = self.builder.gep(total, [place])
             one, another = self.builder.load(address), self.builder.load(self.builder.gep(other, [place]))
             self.builder.store(_combined(self.builder, operator, dtype, one, another), address)
@@ -183,23 +183,6 @@ class SharedEntry(Entry):
     def _size_of(self, kind: ir.Type) -> ir.Value:
         """Bytes from one part to the next."""
         return self.builder.ptrtoint(self.builder.gep(kind.as_pointer()(None), [_ONE]), _INT64)
-
-    @contextlib.contextmanager
-    def _counted(self, start: ir.Value, stop: ir.Value) -> Iterator[ir.Value]:
-        """The body of a loop over integers."""
-        builder = self.builder
-        before = builder.block
-        head, body, end = (builder.append_basic_block(name) for name in ("head", "body", "end"))
-        builder.branch(head)
-        builder.position_at_end(head)
-        index = builder.phi(_INT64)
-        index.add_incoming(start, before)
-        builder.cbranch(builder.icmp_signed("<", index, stop), body, end)
-        builder.position_at_end(body)
-        yield index
-        index.add_incoming(builder.add(index, _ONE), builder.block)
-        builder.branch(head)
-        builder.position_at_end(end)
 
 
 def _combined(

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from types import MappingProxyType
 
 from pullback.tracer.dims import plain
 from pullback.tracer.graph import (
@@ -56,7 +57,7 @@ def with_last_steps(loop: StepsOfLoop, sequence: list[Node], end: int) -> StepsO
 
 
 def _with_last_step(loop: StepsOfLoop, sequence: list[Node], end: int) -> StepsOfLoop:
-    longer = None if loop.ragged else _ended_later(loop)
+    longer = None if loop.ragged else _of_one_step_more(loop, loop.stretch.steps)
     if longer is None:
         return loop
     period, index = loop.stretch.period, loop.stop
@@ -93,19 +94,29 @@ def _with_last_step(loop: StepsOfLoop, sequence: list[Node], end: int) -> StepsO
     return longer
 
 
-def _ended_later(loop: StepsOfLoop) -> StepsOfLoop | None:
-    """The loop of one step more at the end; None if it is not known what that would read."""
+def _of_one_step_more(
+    loop: StepsOfLoop, step: int, starts: Mapping[Carried, Node] = MappingProxyType({})
+) -> StepsOfLoop | None:
+    """The loop of a step more, in front or behind; None if it is not known what that would read.
+
+    Args:
+        step: -1, or how many steps there are.
+        starts: what carries begin with in a step in front.
+    """
     operands: list[list[Operand]] = []
     for row in loop.operands:
         operands.append([])
         for operand in row:
-            if isinstance(operand, Row):
-                following = row_in_step(operand.nodes, len(operand.nodes))
-                if following is None:
+            if isinstance(operand, Carried) and starts:
+                operand = replace(operand, inits=(starts[operand], *operand.inits[:-1]))
+            elif isinstance(operand, Row):
+                found = row_in_step(operand.nodes, step)
+                if found is None:
                     return None
-                operand = Row((*operand.nodes, following))
+                operand = Row((found, *operand.nodes) if step < 0 else (*operand.nodes, found))
             operands[-1].append(operand)
-    return replace(loop, operands=operands, stretch=replace(loop.stretch, steps=loop.stretch.steps + 1))
+    stretch = replace(loop.stretch, steps=loop.stretch.steps + 1)
+    return replace(loop, operands=operands, stretch=stretch, replaced=dict(loop.replaced))
 
 
 def _continued(
@@ -173,7 +184,7 @@ def _with_first_step(loop: StepsOfLoop, sequence: list[Node], before: Sequence[N
     for numbers in product((0, 1), repeat=len(hidden)) if len(hidden) <= MOST_HIDDEN else ():
         guessed = {one: constant(number, one.inits[0].spec) for one, number in zip(hidden, numbers)}
         since = next_serial()
-        longer = _begun_earlier(loop, shown | guessed)
+        longer = _of_one_step_more(loop, -1, shown | guessed)
         made = [] if longer is None else _first_of(longer, sequence)
         if longer is None or not made:
             return None
@@ -212,24 +223,6 @@ def _starts_shown(loop: StepsOfLoop, step: Sequence[Node], carried: Sequence[Car
                 seen.add((operand.offset, known))
                 pending.append((operand.offset, known))
     return shown
-
-
-def _begun_earlier(loop: StepsOfLoop, starts: Mapping[Carried, Node]) -> StepsOfLoop | None:
-    """The loop of one step more at the begin; None if it is not known what that would read."""
-    operands: list[list[Operand]] = []
-    for row in loop.operands:
-        operands.append([])
-        for operand in row:
-            if isinstance(operand, Carried):
-                operand = replace(operand, inits=(starts[operand], *operand.inits[:-1]))
-            elif isinstance(operand, Row):
-                first = row_in_step(operand.nodes, -1)
-                if first is None:
-                    return None
-                operand = Row((first, *operand.nodes))
-            operands[-1].append(operand)
-    stretch = replace(loop.stretch, steps=loop.stretch.steps + 1)
-    return replace(loop, operands=operands, stretch=stretch, replaced=dict(loop.replaced))
 
 
 def _first_of(loop: StepsOfLoop, sequence: Sequence[Node]) -> list[Node]:

@@ -35,12 +35,6 @@ def advance_of(slices: Sequence[Node]) -> tuple[int, int, int] | None:
     return (int(dim), int(starts[0, dim]), int(differences[0, dim])) if 1 <= wide <= WIDEST else None
 
 
-def advances_evenly(column: Sequence[Node]) -> bool:
-    """Whether slices, or writes, are at places that advance by a constant in each dimension."""
-    starts = np.array([node.attributes["starts"] for node in column])
-    return len(column) < 2 or bool((starts[1:] - starts[:-1] == starts[1] - starts[0]).all())
-
-
 def starts_of(column: Sequence[Node]) -> list[tuple[int, ...]]:
     """Where the slices, or writes, of all steps begin, by dimension."""
     return [*zip(*(node.attributes["starts"] for node in column))]

@@ -166,12 +166,13 @@ def behind_both(
     inputs: dict[Node, Column] = {}
     for column in sorted(_compared(columns, computed), key=lambda column: column[0].serial):
         first = column[0]
-        operands = [made.get(one) for one in zip(*(node.operands for node in column))]
         if len(set(column)) == 1:
             made[column] = first
-        elif _are_alike(column, computed) and None not in operands:
-            kept = first.operator, tuple(operands), first.attributes, first.spec, first.origin, first.name
-            made[column] = new_node(*kept)  # type: ignore[arg-type]
+        elif _are_alike(column, computed):
+            operands = tuple(made[one] for one in zip(*(node.operands for node in column)))
+            made[column] = new_node(
+                first.operator, operands, first.attributes, first.spec, first.origin, first.name
+            )
         else:
             made[column] = make_input(first.spec, first.name)
             inputs[made[column]] = column

@@ -34,6 +34,7 @@ ONLY_IMPORTER = {
         "pullback.codegen.machine.butterflies",
         "pullback.codegen.machine.compile",
         "pullback.codegen.machine.entry",
+        "pullback.codegen.machine.llvm_loops",
         "pullback.codegen.machine.loading",
         "pullback.codegen.machine.numba_backend",
         "pullback.codegen.machine.sharing",
