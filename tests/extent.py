@@ -20,10 +20,10 @@ Way = TypeVar("Way")
 
 def examples(count: int) -> int:
     """How many examples of `count` a random test takes."""
-    return count if WHOLE else count // 4
+    return count if WHOLE else count // 6
 
 
-def machine_code(case: object, one_in: int = 4) -> AbstractContextManager[None]:
+def machine_code(case: object, one_in: int = 8) -> AbstractContextManager[None]:
     """Where the generated code of a case is compiled; of most cases, the interpreter runs it."""
     return nullcontext() if is_drawn(case, one_in) else uncompiled()
 
@@ -45,13 +45,17 @@ def some_of(ways: Sequence[Way], case: object, count: int = 1) -> list[Way]:
 
 
 def part_of(tests: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """What this run takes of the tests: of those that are marked with `part(one_in)` one case in so many.
+    """What this run takes of the tests: of those that are marked with `drawn` or `part` one in so many.
 
-    And more, until each of these tests, and each value of their parameters in a module, is in a case that is
-    taken: of operators and of what is asked of them each one, and not each pair. What tests of few cases show
-    need not be shown by those of which so many are left out because they take long.
+    `drawn` is for what takes long: a test of fewer cases may be left out whole, another seed takes it. Of
+    tests that are marked with `part` more are taken, until each of them, and each value of their parameters
+    in a module, is in a case that is taken: of operators and of what is asked of them each one, and not each
+    pair. What tests of few cases show need not be shown by those of which so many are left out because they
+    take long.
     """
-    one_in = {test: mark.args[0] for test in tests if (mark := test.get_closest_marker("part")) is not None}
+    left_out = _not_drawn(_one_in(tests, "drawn"))
+    tests = [test for test in tests if test not in left_out]
+    one_in = _one_in(tests, "part")
     is_first = {test: is_drawn(f"{test.nodeid} in a part", one_in[test]) for test in one_in}
     taken, seen = set[pytest.Item](), set[Hashable]()
     for test in sorted(one_in, key=lambda test: (not is_first[test], one_in[test], _number_of(test.nodeid))):
@@ -60,6 +64,25 @@ def part_of(tests: Sequence[pytest.Item]) -> list[pytest.Item]:
             taken.add(test)
             seen |= shown
     return [test for test in tests if test in taken or test not in one_in]
+
+
+def _one_in(tests: Sequence[pytest.Item], mark: str) -> dict[pytest.Item, int]:
+    """The tests that have a mark, with its number."""
+    return {test: found.args[0] for test in tests if (found := test.get_closest_marker(mark)) is not None}
+
+
+def _not_drawn(one_in: dict[pytest.Item, int]) -> set[pytest.Item]:
+    """Those of the tests that this run leaves out: of one with many cases it takes one at least."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for test in one_in:
+        cases.setdefault(test.nodeid.split("[")[0], []).append(test)
+    return {
+        test
+        for like in cases.values()
+        for test in like
+        if not is_drawn(test.nodeid, one_in[test])
+        and (len(like) < one_in[test] or test is not min(like, key=lambda one: _number_of(one.nodeid)))
+    }
 
 
 def _shown_by(test: pytest.Item) -> Iterable[Hashable]:

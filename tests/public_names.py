@@ -4,6 +4,7 @@ import builtins
 import doctest
 import inspect
 from collections.abc import Callable
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -32,8 +33,13 @@ NAMES = {
 
 def seen_by(module: ModuleType, name: str) -> dict[str, Any]:
     """What an example may name: `np`, `pb`, what is public; of names that Python has too its own."""
+    return _seen_by_all(module) | {name: vars(module)[name]}
+
+
+@cache
+def _seen_by_all(module: ModuleType) -> dict[str, Any]:
     public = {"np": np, "pb": pb, **vars(pb), **vars(module)}
-    return {key: value for key, value in public.items() if key == name or not hasattr(builtins, key)}
+    return {key: value for key, value in public.items() if key not in vars(builtins)}
 
 
 Call = tuple[list[Any], dict[str, Any]]

@@ -26,6 +26,7 @@ def test_a_program(seed: int) -> None:
     check(seed)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("seed", COMPILED)
 def test_a_program_as_machine_code(seed: int) -> None:
     check(seed)

@@ -68,6 +68,7 @@ def test_modules_that_do_not_exist_are_not_found() -> None:
         importlib.import_module("autograd.nothing")
 
 
+@pytest.mark.drawn(3)
 def test_it_is_refused_where_the_other_one_was_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     real = ModuleType("autograd")
     real.__file__ = "/somewhere/autograd/__init__.py"
@@ -106,6 +107,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("form", [["model.py"], ["--compiled", "model.py"], ["-m", "model"]])
 def test_programs_run_with_it(form: list[str], tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(PROGRAM, encoding="utf-8")

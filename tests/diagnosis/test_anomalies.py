@@ -334,6 +334,7 @@ def test_eager_tensors_raise_the_same_class() -> None:
             y.backward()
 
 
+@pytest.mark.drawn(3)
 def test_what_a_solver_or_a_factorisation_refuses_is_traced_back() -> None:
     @pb.compile
     def factor(a: Any) -> Any:

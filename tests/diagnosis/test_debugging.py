@@ -110,6 +110,7 @@ def test_choices_print_on_the_side_that_is_taken(printed: Prints) -> None:
     assert same_prints(printed, chosen, np.float64(-2.0)) == []
 
 
+@pytest.mark.drawn(3)
 def test_a_gradient_prints_once_in_the_forward_pass(printed: Prints) -> None:
     def loss(x: Any) -> Any:
         y = np.sin(x)

@@ -72,6 +72,7 @@ def test_the_code_that_calls_run_stays_as_it_is() -> None:
     assert function.cache_info().compilations <= before.compilations + 2
 
 
+@pytest.mark.drawn(3)
 def test_nests_of_one_function_are_timed_one_by_one() -> None:
     def steps(x: Any) -> Any:
         y = np.cumsum(np.sin(x))
@@ -84,6 +85,7 @@ def test_nests_of_one_function_are_timed_one_by_one() -> None:
     assert any("sort" in one for one in titles)
 
 
+@pytest.mark.drawn(3)
 def test_loops_products_and_fused_gradients_have_profiles() -> None:
     def network(w: Any, x: Any) -> Any:
         for _ in range(20):
@@ -99,6 +101,7 @@ def test_loops_products_and_fused_gradients_have_profiles() -> None:
     assert len(pb.profile(lambda n: n + 1, np.arange(3)).programs) == 1
 
 
+@pytest.mark.drawn(3)
 def test_threads_are_timed_as_a_whole() -> None:
     function = pb.compile(energy, parallel=True)
     found = pb.profile(function, np.linspace(0, 1, 100_000), np.ones(100_000))
@@ -122,6 +125,7 @@ def test_nothing_is_written_drawn_or_printed(capsys: pytest.CaptureFixture[str])
     assert rng.normal() == np.random.default_rng(0).normal()
 
 
+@pytest.mark.drawn(3)
 def test_pictures_show_programs_nests_and_lines(profile: Profile) -> None:
     pytest.importorskip("matplotlib")
     axes = profile.plot().axes[0]
@@ -132,6 +136,7 @@ def test_pictures_show_programs_nests_and_lines(profile: Profile) -> None:
         profile.plot("pie")
 
 
+@pytest.mark.drawn(3)
 def test_the_command_line_prints_it(tmp_path: Path) -> None:
     model = tmp_path / "model.py"
     source = inspect.getsource(energy).replace(": Any", "").replace(" -> Any", "")

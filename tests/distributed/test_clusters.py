@@ -58,6 +58,7 @@ def test_parts_add_up_to_the_whole(rows: tuple[int, ...]) -> None:
     assert isinstance(value, np.float64) and gradient["w"].shape == (3,)
 
 
+@pytest.mark.drawn(3)
 def test_products_of_second_derivatives() -> None:
     data = in_parts(X, 40, 40, 23), in_parts(Y, 40, 40, 23)
     found = pb.dask.hvp(loss)(PARAMETERS, VECTOR, *data)
@@ -96,6 +97,7 @@ def test_arrays_that_all_parts_share_and_compiled_functions() -> None:
     np.testing.assert_allclose(value, (X * factors).sum(axis=0) @ PARAMETERS["w"], rtol=1e-12)
 
 
+@pytest.mark.drawn(3)
 def test_dataframes_are_arrays_of_their_columns() -> None:
     pandas = pytest.importorskip("pandas")
     frames = pytest.importorskip("dask.dataframe")
@@ -194,6 +196,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.drawn(3)
 def test_workers_compile_nothing(tmp_path: Path) -> None:
     """The machine code comes with the function; with a cache that is empty at first."""
     (tmp_path / "program.py").write_text(PROGRAM)
@@ -204,6 +207,7 @@ def test_workers_compile_nothing(tmp_path: Path) -> None:
     assert done.stdout.split()[1] == "{0}"
 
 
+@pytest.mark.drawn(3)
 def test_the_number_of_workers_changes_nothing(client: Any) -> None:
     rows = (20, 20, 20, 20, 23)
     data = client.persist([in_parts(X, *rows), in_parts(Y, *rows)])
@@ -254,6 +258,7 @@ def process() -> int:
     return os.getpid()
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.skipif(os.name != "posix", reason="a process is killed by a signal")
 def test_a_worker_that_dies_is_survived(client: Any) -> None:
     """Its parts are computed again by the other one."""

@@ -34,6 +34,7 @@ ASKS_FOR_KIND = {"is_tensor"}
 Place = tuple[int | str, ...]
 
 all_functions = pytest.mark.parametrize("full", sorted(FUNCTIONS.keys() - WITHOUT_EXAMPLE))
+in_part = pytest.mark.part(8)
 
 
 def tensors_in(call: Call) -> Iterator[tuple[Place, pb.Tensor]]:
@@ -95,6 +96,7 @@ class Thing:
 NO_TENSORS: list[Any] = [None, "text", Thing(), {}, {1.0}, np.array(["text"]), np.array([None])]
 
 
+@in_part
 @all_functions
 def test_what_is_no_tensor_is_refused_by_name(full: str) -> None:
     call, function = call_of(full), FUNCTIONS[full]
@@ -115,6 +117,7 @@ def test_what_is_no_tensor_is_refused_by_name(full: str) -> None:
                 pytest.fail(f"{full} takes {value!r} for {name}")
 
 
+@in_part
 @all_functions
 def test_arrays_count_as_the_tensors_they_stand_for(full: str) -> None:
     if full.rpartition(".")[2] in RANDOM:
@@ -142,6 +145,7 @@ def others(tensor: pb.Tensor) -> Iterator[Any]:
     yield from (1.5, 1, True, 1j, np.float64(1.0), np.int32(1), tensor.tolist(), [], [1.5, "text"])
 
 
+@in_part
 @all_functions
 def test_nothing_but_errors_of_pullback(full: str) -> None:
     """An answer, or an error of pullback's: no AttributeError, IndexError or TypeError of others."""

@@ -17,7 +17,7 @@ from pullback.tracer.operator import HOLOMORPHIC, OPERATORS, OWN_RULES
 from pullback.tracer.ops.reduction import sum_to_shape
 from pullback.tracer.spec import complex_dtype, spec_of
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 STEP = 1e-4
 WEIGHTS = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))

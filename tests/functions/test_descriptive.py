@@ -8,7 +8,7 @@ from scipy_programs import Program, assert_derivatives, assert_values, drawn
 
 import pullback as pb
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 RNG = drawn("samples")
 X, Y = RNG.random((6, 4)) + 0.3, RNG.random((6, 4)) + 0.2

@@ -19,7 +19,7 @@ from pullback.runtime.scipy_api.distributions import NAMES
 from pullback.runtime.scipy_api.distributions.continuous import CONTINUOUS
 from pullback.runtime.scipy_api.distributions.univariate import DECLARATIONS
 
-pytestmark = pytest.mark.part(6)
+pytestmark = pytest.mark.part(10)
 
 RNG = np.random.default_rng(0)
 OF_VALUES = ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf")
@@ -245,6 +245,7 @@ INTEGRATED = {"gompertz", "truncnorm", "rice", "foldnorm", "johnsonsu", "vonmise
 """Without a formula, and with moments that are finite by far."""
 
 
+@pytest.mark.drawn(3)
 def test_means_of_functions() -> None:
     """Of all values, and of those between two."""
 
@@ -275,6 +276,7 @@ DENSITIES: dict[str, tuple[Any, Any]] = {
 }
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.usefixtures("partly_compiled")
 @pytest.mark.parametrize("name", DENSITIES)
 def test_kernel_densities(name: str) -> None:
@@ -364,6 +366,7 @@ PRIOR = stats.norm(0.4, 1.3)
 VECTORS = stats.multivariate_normal(np.array([0.1, 0.4]), np.array([[1.0, 0.2], [0.2, 0.7]]))
 
 
+@pytest.mark.drawn(3)
 def test_frozen_distributions() -> None:
     """Made inside, with Tensors among the parameters, and outside of the function."""
 
@@ -389,6 +392,7 @@ def test_parameters_of_a_frozen_distribution_that_change_are_read_anew() -> None
         place += 1.0
 
 
+@pytest.mark.drawn(3)
 def test_distributions_of_vectors() -> None:
     x = RNG.standard_normal((4, 3))
     root = RNG.standard_normal((3, 3))
@@ -518,6 +522,7 @@ def test_moments_of_extreme_values(c: float) -> None:
             np.testing.assert_allclose(slope(c), wanted, rtol=1e-9)
 
 
+@pytest.mark.drawn(3)
 def test_slopes_behind_the_largest_number_are_those_of_nothing() -> None:
     """Where a hazard rate overflows, nothing is left of the density: its slope is 0, and not nan."""
     for x in (20.0, 705.0, 800.0, np.inf):

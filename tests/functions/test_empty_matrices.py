@@ -8,7 +8,7 @@ import pytest
 
 import pullback as pb
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 SHAPES = [(0,), (0, 0), (0, 3), (3, 0), (2, 0, 0), (0, 2, 2), (2, 0, 3), (2, 3, 0)]
 ORDERS = [None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf, 0, 3]

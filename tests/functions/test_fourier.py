@@ -13,7 +13,7 @@ from pullback import errors
 from pullback.tracer.ops import fourier
 from pullback.tracer.ops.lazy import pocketfft
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 RNG = np.random.default_rng(3)
 SIGNAL = RNG.standard_normal((3, 4, 5))
@@ -145,6 +145,7 @@ def test_wrong_uses(call: Callable[[], Any], kind: type[Exception], message: str
         call()
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", [*ONE, *SEVERAL])
 def test_compiled_is_as_eager_to_second_order(name: str) -> None:
     norm = NORMS[len(name) % 4]
@@ -197,6 +198,7 @@ def split_steps(psi: Any, potential: Any) -> Any:
     return psi
 
 
+@pytest.mark.drawn(3)
 def test_a_split_step_solver_is_a_loop_with_transforms() -> None:
     psi, potential = RNG.standard_normal(16) + 1j * RNG.standard_normal(16), RNG.standard_normal(16)
 
@@ -237,6 +239,7 @@ def test_transforms_without_a_place_for_results(monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_allclose(out, np.fft.rfft(SIGNAL, norm="ortho"))
 
 
+@pytest.mark.drawn(3)
 def test_against_pytorch() -> None:
     torch = pytest.importorskip("torch")
     for name in (*ONE, *SEVERAL):

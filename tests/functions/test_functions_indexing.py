@@ -17,7 +17,7 @@ from pullback.tracer.spec import spec_of
 from pullback.tracer.trace import Trace, tracing
 from pullback.tracer.verify import verify
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 SHAPE = (3, 4, 5, 2)
 at = np.s_

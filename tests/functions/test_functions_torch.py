@@ -22,7 +22,7 @@ from pullback.tracer.verify import verify
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 
 def arrays() -> dict[str, np.ndarray]:

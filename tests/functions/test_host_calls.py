@@ -24,7 +24,7 @@ from pullback.tracer.operator import OPERATORS, operators
 from pullback.tracer.ops import elliptic, error_functions, matrix_roots, polynomials, special, transcendents
 from pullback.tracer.ops import matrix_equations as equations
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.8, 0.8, (4, 3))
@@ -200,6 +200,7 @@ def test_compiled_is_as_eager_to_second_order(name: str) -> None:
     check_derivatives(name)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", drawn(PROGRAMS, one_in=3))
 @pytest.mark.usefixtures("uncompiled")
 def test_it_is_interpreted_as_it_runs(name: str) -> None:
@@ -226,6 +227,7 @@ def test_shapes(shape: tuple[int, ...]) -> None:
         np.testing.assert_allclose(one, other)
 
 
+@pytest.mark.drawn(3)
 def test_dtypes() -> None:
     for dtype in (np.float32, np.float64):
         x = np.abs(X).astype(dtype)
@@ -263,6 +265,7 @@ def while_small(x: Any) -> Any:
     return pb.while_loop(lambda y: y.sum() < 3, lambda y: y + incomplete(y), x[0])
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("function", [relaxed, stepped, chosen, lambda x: chosen(-x), while_small])
 def test_in_loops_and_choices(function: Callable[[Any], Any]) -> None:
     np.testing.assert_allclose(pb.compile(function)(X), function(X), rtol=1e-12)
@@ -286,6 +289,7 @@ def test_a_loop_is_rolled_around_it() -> None:
     assert len(forward.host_calls) == 1
 
 
+@pytest.mark.drawn(3)
 def test_beside_loops_that_threads_share() -> None:
     x = np.random.default_rng(1).uniform(-0.8, 0.8, (400, 300))
 
@@ -332,6 +336,7 @@ print(repr(float(function(np.linspace(0.1, 0.9, 7)))), statistics.compilations)
 """
 
 
+@pytest.mark.drawn(3)
 def test_machine_code_of_another_process(tmp_path: Path) -> None:
     def run() -> tuple[str, str]:
         ran = subprocess.run(
@@ -418,6 +423,7 @@ def spectrum_of_noise(x: Any, rng: Any) -> Any:
     return state.sum() + (values * counts).sum() + cube_root(power)
 
 
+@pytest.mark.drawn(3)
 def test_several_in_one_function(golden: Callable[[str], None]) -> None:
     x = np.random.default_rng(3).uniform(-0.8, 0.8, 40)
     plain, rng = np.random.default_rng(0), np.random.default_rng(0)
@@ -440,6 +446,7 @@ def test_several_in_one_function(golden: Callable[[str], None]) -> None:
     np.testing.assert_allclose(gradient(x), pb.grad(drawn_before)(x), rtol=1e-9, atol=1e-14)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("function", [np.unique, lambda x: np.unique(x, equal_nan=False)])
 @pytest.mark.parametrize(
     "x", [np.array([[2.0, 1, 2], [np.nan, 3, np.nan]]), np.zeros(0), np.array([True, False, True])]
@@ -460,6 +467,7 @@ def test_different_elements(function: Any, x: np.ndarray) -> None:
     np.testing.assert_array_equal(pb.compile(function)(x), function(x))
 
 
+@pytest.mark.drawn(3)
 def test_other_numbers_of_different_elements() -> None:
     compiled = pb.compile(lambda x: (np.unique(x) ** 2).sum())
     for x in (np.array([1.0, 2, 1]), np.array([3.0, 3, 3]), np.array([5.0, 4, 5]), np.array([1.0, 2, 3])):

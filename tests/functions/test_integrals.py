@@ -11,7 +11,7 @@ from scipy import integrate
 import pullback as pb
 from pullback.errors import ArgumentError, ConvergenceError, ShapeError, UnsupportedError
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 RUNS = pytest.mark.parametrize("run", [lambda f: f, pb.compile], ids=["eager", "compiled"])
 
 
@@ -42,6 +42,7 @@ def test_quad_is_that_of_scipy(name: str) -> None:
     assert found[1] <= 1.5e-8 * max(1.0, abs(found[0]))
 
 
+@pytest.mark.drawn(4)
 @integrals
 def test_derivatives_of_quad(name: str) -> None:
     function, low, high = INTEGRALS[name]
@@ -64,6 +65,7 @@ def test_limits_have_derivatives(run: Any) -> None:
     np.testing.assert_allclose(batch, [slope(value, 1.3), slope(value, 1.0)], rtol=1e-9)
 
 
+@pytest.mark.drawn(3)
 @RUNS
 def test_dblquad(run: Any) -> None:
     def value(a: Any, quadrature: Any = pb.dblquad) -> Any:
@@ -74,6 +76,7 @@ def test_dblquad(run: Any) -> None:
     np.testing.assert_allclose(run(pb.grad(value))(1.2), slope(value, 1.2), rtol=1e-7)
 
 
+@pytest.mark.drawn(3)
 @RUNS
 def test_integrals_of_three_variables(run: Any) -> None:
     def value(a: Any, module: Any = pb) -> Any:
@@ -88,6 +91,7 @@ def test_the_end_of_an_integral_over_nothing_has_a_derivative(run: Any) -> None:
     assert run(pb.grad(lambda b: pb.quad(np.cos, 1.0, b)[0]))(1.0) == pytest.approx(np.cos(1.0))
 
 
+@pytest.mark.drawn(3)
 def test_a_smooth_integrand_is_evaluated_once_for_each_place() -> None:
     evaluated: list[Any] = []
     pb.grad(lambda a: pb.quad(lambda x: evaluated.append(x) or a * x * x, 0.0, 1.0)[0])(1.3)
@@ -97,6 +101,7 @@ def test_a_smooth_integrand_is_evaluated_once_for_each_place() -> None:
     assert len(evaluated) == 21 * 21
 
 
+@pytest.mark.drawn(3)
 @RUNS
 def test_nquad(run: Any) -> None:
     def value(a: Any, module: Any = pb) -> Any:
@@ -107,6 +112,7 @@ def test_nquad(run: Any) -> None:
     np.testing.assert_allclose(run(pb.grad(value))(1.2), slope(value, 1.2), rtol=1e-7)
 
 
+@pytest.mark.drawn(3)
 @RUNS
 def test_integrals_are_split_at_points(run: Any) -> None:
     value = lambda a: pb.quad(lambda x: abs(x - 0.3) * a, 0.0, 2 * a, points=[0.3])[0]  # noqa: E731
@@ -195,6 +201,7 @@ def test_steps_are_those_of_scipy(method: str) -> None:
     np.testing.assert_allclose(found.y, expected.y, rtol=1e-7)
 
 
+@pytest.mark.drawn(4)
 @METHODS
 @RUNS
 def test_values_at_times_are_those_of_scipy(run: Any, method: str) -> None:
@@ -220,15 +227,18 @@ class TestStiff:
             atol=1e-8,
         )  # fmt: skip
 
+    @pytest.mark.drawn(3)
     @RUNS
     def test_values(self, run: Any, method: str) -> None:
         found = run(lambda mu: self.solve(pb, method, mu).y)(50.0)
         error = {"rtol": 2e-6} if method == "Radau" else {"rtol": 1e-5, "atol": 1e-4}  # of lower order
         np.testing.assert_allclose(found, self.solve(integrate, "Radau", 50.0).y, **error)
 
+    @pytest.mark.drawn(3)
     def test_few_steps_are_taken(self, method: str) -> None:
         assert self.solve(pb, method, 50.0).steps < 250
 
+    @pytest.mark.drawn(4)
     @RUNS
     def test_derivatives_are_those_of_the_steps(self, run: Any, method: str) -> None:
         last = lambda mu: self.solve(pb, method, mu, (0.5, 2.0)).y[0, -1]  # noqa: E731
@@ -242,6 +252,7 @@ def slope_of_the_oscillator() -> float:
     return slope(last, 50.0, 1e-2)
 
 
+@pytest.mark.drawn(3)
 def test_ends_and_second_derivatives_of_stiff_methods() -> None:
     def value(a: Any, method: str) -> Any:
         times, options = (0.0, a), {"rtol": 1e-7, "atol": 1e-9}
@@ -253,6 +264,7 @@ def test_ends_and_second_derivatives_of_stiff_methods() -> None:
         np.testing.assert_allclose(pb.grad(first)(1.1), (4.84 - 2.0) * np.exp(-1.21), rtol=1e-3)
 
 
+@pytest.mark.drawn(3)
 def test_derivatives_fit_the_steps_that_kinks_make_short() -> None:
     """Where kinks are met depends on the last digits; the integral of a linear force's square does not."""
     knots, forces = np.linspace(0.0, 4.0, 33), np.random.default_rng(7).standard_normal(33)
@@ -315,16 +327,19 @@ def loss(a: Any, **options: Any) -> Any:
 
 @adjoints
 class TestAdjoint:
+    @pytest.mark.drawn(3)
     def test_is_that_of_differences(self, name: str) -> None:
         found = pb.grad(loss)(RATES, **ADJOINTS[name])
         expected = [slope(lambda x, one=one: loss(RATES + x * one), 0.0) for one in np.eye(3)]
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
+    @pytest.mark.drawn(4)
     def test_compiled_is_as_eager(self, name: str) -> None:
         slopes = pb.grad(lambda a: loss(a, **ADJOINTS[name]))
         np.testing.assert_allclose(pb.compile(slopes)(RATES), slopes(RATES), rtol=1e-7)
 
 
+@pytest.mark.drawn(3)
 def test_second_derivatives_of_initial_values() -> None:
     def value(a: Any) -> Any:
         return pb.solve_ivp(lambda t, y: -a * y, (0.0, 1.0), np.ones(1), t_eval=[1.0], rtol=1e-8).y.sum()
@@ -333,6 +348,7 @@ def test_second_derivatives_of_initial_values() -> None:
         np.testing.assert_allclose(run(pb.grad(pb.grad(value)))(1.5), np.exp(-1.5), rtol=1e-5)
 
 
+@pytest.mark.drawn(3)
 def test_one_program_serves_all_numbers_of_steps() -> None:
     value = pb.compile(
         pb.grad(lambda a: pb.solve_ivp(lambda t, y: -a * y, (0.0, 1.0), np.ones(1), t_eval=[1.0]).y.sum())
@@ -366,6 +382,7 @@ def test_odeint_of_nested_values(run: Any) -> None:
     np.testing.assert_allclose(run(pb.grad(last))(1.3), 2 * np.exp(-1.3), rtol=1e-6)
 
 
+@pytest.mark.drawn(3)
 @RUNS
 def test_a_solution_that_grows_without_bound_is_refused(run: Any) -> None:
     reason = r"solve_ivp: after \d+ steps, at t = 0\.9999\d*, the step is shorter"

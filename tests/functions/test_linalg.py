@@ -20,7 +20,7 @@ from pullback.tracer.ops.matrices import solve_triangular as solve_one_triangula
 from pullback.tracer.spec import spec_of
 from pullback.tracer.verify import verify
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 BATCHES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 1), (0,))
 
@@ -111,6 +111,7 @@ def test_generated_code_computes_what_lapack_does(
     np.testing.assert_allclose(found, operator.evaluate(*arrays, **attributes), rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("size", "bands"), [(33, 33), (130, 130), (70, 2)])
 def test_large_matrices_in_blocks(size: int, bands: int) -> None:
     """Of several blocks, of rows that are exchanged, and of what threads share beside the calls."""
@@ -398,6 +399,7 @@ def test_small_systems_with_several_sides_ask_for_nothing_that_other_threads_are
     assert set(factorings) == {"getrf", "trsm"}
 
 
+@pytest.mark.drawn(3)
 def test_second_derivatives_of_what_is_factored_once_are_pytorchs() -> None:
     torch = pytest.importorskip("torch")
     a, b = matrices(3, 3) + 2 * np.eye(3), matrices(3)

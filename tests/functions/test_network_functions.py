@@ -17,7 +17,7 @@ from pullback.tracer.verify import verify
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 CONVOLUTIONS = """
     conv3d(v,k3) conv3d(v,k3,stride=(1,2,1),padding=1) conv2d(i,k2,b,padding='same') conv1d(s[:,:2],k1)
@@ -208,6 +208,7 @@ def test_running_statistics_move_towards_those_of_the_batch() -> None:
     np.testing.assert_allclose(mean.numpy(), 0.3 * x.mean((0, 2)), rtol=1e-5)
 
 
+@pytest.mark.drawn(3)
 def test_alignments_are_summed_over_in_a_compiled_loop() -> None:
     random = np.random.default_rng(0)
     x, targets = random.normal(size=(9, 2, 5)), random.integers(1, 5, size=(2, 3))
@@ -225,6 +226,7 @@ def test_alignments_are_summed_over_in_a_compiled_loop() -> None:
         np.testing.assert_allclose(gradient, given.grad.numpy(), atol=1e-12)
 
 
+@pytest.mark.drawn(3)
 def test_a_convolution_whose_windows_lie_in_memory_is_pooled_in_code() -> None:
     random = np.random.default_rng(0)
     x, w, v = random.normal(size=(2, 3, 6, 6)), random.normal(size=(4, 3, 3, 3)), random.normal(size=(16, 3))

@@ -25,7 +25,7 @@ from pullback.tracer.spec import spec_of
 from pullback.tracer.trace import Trace, tracing
 from pullback.tracer.verify import verify
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 Arrays = dict[str, np.ndarray]
 MODULES = {

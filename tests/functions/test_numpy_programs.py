@@ -82,6 +82,7 @@ def given_lists(x: np.ndarray) -> Any:
     return length * np.dot([x[1], 1.0], weights) + np.linalg.det([[x[0], 2.0], [1.0, x[2]]])
 
 
+@pytest.mark.drawn(3)
 def test_lists_of_numbers_are_arrays() -> None:
     check(given_lists, random(3))
 
@@ -187,6 +188,7 @@ def of_distributions(x: np.ndarray, p: np.ndarray, a: np.ndarray) -> Any:
     return total + stats.multivariate_normal.pdf(a[0], mean=x)
 
 
+@pytest.mark.drawn(3)
 def test_distributions_of_scipy() -> None:
     check(of_distributions, random(3), np.array([0.6, 0.7, 1.2]), random(3, 3))
 

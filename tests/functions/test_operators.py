@@ -27,7 +27,7 @@ from pullback.tracer.ops.reduction import sum_to_shape
 from pullback.tracer.spec import Spec, spec_of
 from pullback.tracer.verify import verify
 
-pytestmark = pytest.mark.part(3)
+pytestmark = pytest.mark.part(8)
 
 STEP = 1e-4
 WEIGHTS = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))

@@ -11,7 +11,7 @@ from scipy_tables.distances import MEASURES, OTHERS, ROWS, V, W, rows_of
 import pullback as pb
 from pullback.errors import ArgumentError, DTypeError, GradientError, ShapeError, UnsupportedError
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 
 @pytest.mark.parametrize("name", [*MEASURES, "minkowski of order 3"])
@@ -74,6 +74,7 @@ def test_a_tree_of_plain_points_refuses_traced_ones() -> None:
     np.testing.assert_allclose((pb.grad(nearest)(ROWS) * step).sum(), wanted, rtol=1e-6)
 
 
+@pytest.mark.drawn(3)
 def test_wrong_uses() -> None:
     for wrong, error, text in (
         (lambda x: distance.cdist(x, x[:, :2]), ShapeError, "cdist: rows of one size"),

@@ -11,7 +11,7 @@ from scipy_tables.exponentials import DENSE, RNG, A, X
 import pullback as pb
 from pullback.errors import ArgumentError, ShapeError, UnsupportedError
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 
 def test_steps_are_counted_where_the_program_runs() -> None:

@@ -13,7 +13,7 @@ import pullback as pb
 from pullback.errors import UnsupportedError
 from pullback.tracer.ops import matrix_roots
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 RNG = np.random.default_rng(7)
 A = RNG.standard_normal((4, 4)) + 4 * np.eye(4)
@@ -103,6 +103,7 @@ def _nothing_runs_uncompiled() -> Iterator[None]:
         yield
 
 
+@pytest.mark.drawn(4)
 @programs
 def test_values_are_scipys(name: str) -> None:
     function, arrays = PROGRAMS[name]
@@ -119,6 +120,7 @@ def assert_close(found: Any, wanted: Any) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10 * np.abs(wanted).max())
 
 
+@pytest.mark.drawn(4)
 @programs
 def test_gradients_are_those_of_differences_and_so_are_the_second_ones(name: str) -> None:
     function, arrays = PROGRAMS[name]
@@ -192,6 +194,7 @@ def test_functions_of_matrices_and_their_gradients_share_a_decomposition(name: s
     np.testing.assert_allclose(slope, function(blocks)[:60, 60:], rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("given", [1e-7, 1e3])
 def test_the_derivative_of_a_logarithm_of_matrices_far_from_the_unit_matrix(given: float) -> None:
     a = given * np.array([[2.0, 1.0, 5.0], [0.0, 2.0, 1.0], [0.0, 0.0, 2.0]])  # with one eigenvalue thrice
@@ -228,6 +231,7 @@ def test_least_squares_of_deficient_rank_and_of_batches() -> None:
         np.testing.assert_allclose(found[place], wanted, atol=1e-10)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     "name", ["solve_banded", "sqrtm", "logm", "sylvester", "lstsq", "lu_solve", "qr", "generalized eigh"]
 )
@@ -272,6 +276,7 @@ def test_what_is_not_finite_is_scipys_or_refused_as_there(function: Any, number:
         pb.grad(lambda a: function(a).sum())(a)
 
 
+@pytest.mark.drawn(3)
 def test_functions_of_scipy_are_compiled_as_they_are() -> None:
     for function, arrays in (
         (scipy.linalg.solve, (A, B)),

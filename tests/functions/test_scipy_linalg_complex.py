@@ -9,7 +9,7 @@ import scipy.linalg
 
 import pullback as pb
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 la = scipy.linalg
 RNG = np.random.default_rng(4)

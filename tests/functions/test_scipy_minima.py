@@ -11,7 +11,7 @@ from scipy import optimize
 import pullback as pb
 from pullback.errors import ArgumentError, ConvergenceError, LinearAlgebraError, UnsupportedError
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 RUNS = pytest.mark.parametrize("run", [pb.grad, pb.compile], ids=["eager", "compiled"])
 TIMES = np.linspace(0.0, 2.0, 12)
 NOISE = 0.03 * np.cos(17.0 * TIMES)
@@ -101,6 +101,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", drawn(PROGRAMS, one_in=2))
 def test_has_derivatives_and_is_compiled(name: str) -> None:
     function = PROGRAMS[name]

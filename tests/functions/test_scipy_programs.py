@@ -4,7 +4,7 @@ import pytest
 from scipy_programs import assert_derivatives, assert_values
 from scipy_tables import PROGRAMS
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 programs = pytest.mark.parametrize(("subject", "name"), PROGRAMS)
 EXACT = {"distances": 1e-12}
@@ -16,6 +16,7 @@ def test_values_are_scipys(subject: str, name: str) -> None:
     assert_values(name, PROGRAMS[subject, name], EXACT.get(subject, 1e-9))
 
 
+@pytest.mark.drawn(4)
 @programs
 @pytest.mark.part(16)
 def test_first_and_second_derivatives(subject: str, name: str) -> None:

@@ -9,7 +9,7 @@ from scipy_solver_rows import SOLVERS
 
 import pullback as pb
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 rows = pytest.mark.parametrize("name", SOLVERS)
 AT = 1.3

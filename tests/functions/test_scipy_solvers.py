@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 import pullback as pb
 from pullback.errors import ConvergenceError, LinearAlgebraError, UnsupportedError
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 
 def cubic(x: Any, a: Any) -> Any:
@@ -112,6 +112,7 @@ def test_a_jacobian_of_the_users_is_not_needed() -> None:
     assert pb.grad(last)(1.3) == pytest.approx(-0.1 * np.exp(-0.13), rel=1e-3)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("run", [lambda f: f, pb.compile], ids=["eager", "compiled"])
 def test_refusals(run: Any) -> None:
     with pytest.raises(UnsupportedError, match=r"scipy\.integrate\.solve_ivp: min_step"):
@@ -155,6 +156,7 @@ NO_SOLUTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", NO_SOLUTIONS)
 def test_what_is_no_solution_has_no_derivative(name: str) -> None:
     """Neither where the equations do not depend on the argument but by where they jump."""

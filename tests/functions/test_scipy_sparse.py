@@ -11,7 +11,7 @@ from scipy_programs import Program, assert_derivatives, assert_values, drawn
 import pullback as pb
 from pullback.errors import ShapeError, UnsupportedError
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 RNG = drawn("sparse")
 DENSE = RNG.standard_normal((6, 5)) * (RNG.random((6, 5)) < 0.4)
@@ -94,6 +94,7 @@ def test_matrices_as_arguments_and_in_batches() -> None:
     np.testing.assert_allclose(pb.compile(pb.vmap(lambda x: A @ x))(COLUMNS.T), (A @ COLUMNS).T)
 
 
+@pytest.mark.drawn(3)
 def test_products_in_what_a_solver_is_given() -> None:
     matrix = sparse.csr_array(3 * np.eye(4) + np.eye(4, k=1))
     wanted = np.linalg.solve(matrix.toarray().T, np.ones(4))

@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 import pullback as pb
 from pullback.errors import ArgumentError, ConvergenceError, ShapeError, UnsupportedError
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 SIZE = 12
 MATRIX = sparse.diags([-np.ones(SIZE - 1), 2.5 * np.ones(SIZE), -0.7 * np.ones(SIZE - 1)], [-1, 0, 1]).tocsr()
@@ -50,6 +50,7 @@ SOLUTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", drawn(SOLUTIONS, one_in=2))
 def test_has_derivatives_and_is_compiled(name: str) -> None:
     def loss(a: Any) -> Any:

@@ -14,7 +14,7 @@ from scipy_rows import POLYNOMIALS, SPECIAL
 
 import pullback as pb
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 rows = pytest.mark.parametrize("name", SPECIAL)
 
@@ -340,6 +340,7 @@ def test_inverses_where_no_density_is_left() -> None:
         np.testing.assert_allclose(slope(*given), wanted, rtol=1e-8)
 
 
+@pytest.mark.drawn(3)
 def test_students_distribution_at_its_middle() -> None:
     """There the derivatives of all orders are the limits of those beside it."""
 
@@ -464,6 +465,7 @@ def test_wrong_uses() -> None:
         pb.grad(lambda x: scipy.special.airy(x * 1j)[0].real.sum())(x)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("branch", [-1, 0, 2])
 def test_branches_of_lamberts_function(branch: int) -> None:
     """Of complex numbers, and of real ones where a branch is not real."""
@@ -481,6 +483,7 @@ def test_branches_of_lamberts_function(branch: int) -> None:
     assert pb.vjp(scipy.special.lambertw, np.ones(2, np.float32))[0].dtype == np.complex128
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("name", ["wofz", "erfcx", "dawsn", "erf", "erfc", "erfi"])
 def test_error_functions_of_complex_numbers(name: str) -> None:
     """In all quadrants, near and far, where derivatives are relative to what they are."""
@@ -517,6 +520,7 @@ EXACT: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.drawn(3)
 def test_riemanns_zeta_function() -> None:
     """On both sides of 0, where it is its reflection; at even negative integers it is 0."""
     x = np.array([4.2, 1.3, 0.4, -0.7, -3.6, -7.1])
@@ -537,6 +541,7 @@ def test_kelvin_gives_complex_numbers() -> None:
     assert pb.grad(lambda x: scipy.special.ber(x) + pb.grad(scipy.special.bei)(x))(np.float64(0.0)) == 0.5
 
 
+@pytest.mark.drawn(3)
 def test_hankel_functions_of_both_kinds_and_scaled() -> None:
     x = np.array([0.4, 2.3, 30.0])
     for name in ("hankel1", "hankel1e", "hankel2", "hankel2e"):

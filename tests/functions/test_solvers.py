@@ -19,7 +19,7 @@ from pullback.errors import (
     ShapeError,
 )
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 PARAMETERS = np.array([2.0, 3.0, 5.0])
 MATRIX = np.array([[4.0, 1.0, 0.5], [0.0, 3.0, -1.0], [1.0, 0.2, 5.0]])
@@ -103,6 +103,7 @@ def differences(function: Callable[[Any], Any], a: np.ndarray, step: float = 1e-
 
 @solutions
 class TestSolution:
+    @pytest.mark.drawn(4)
     def test_derivatives_are_those_of_differences(self, name: str) -> None:
         def loss(a: Any) -> Any:
             return (SOLUTIONS[name](a) ** 3).sum()
@@ -113,6 +114,7 @@ class TestSolution:
             curvature(PARAMETERS), differences(slope, PARAMETERS), rtol=1e-6, atol=1e-7
         )
 
+    @pytest.mark.drawn(3)
     @pytest.mark.part(8)
     def test_compiled_is_as_eager(self, name: str) -> None:
         def loss(a: Any) -> Any:
@@ -122,7 +124,8 @@ class TestSolution:
             found = pb.compile(function)(PARAMETERS)
             np.testing.assert_allclose(found, function(PARAMETERS), rtol=1e-8, atol=1e-12)
 
-    @pytest.mark.part(6)
+    @pytest.mark.drawn(4)
+    @pytest.mark.part(10)
     def test_of_a_batch(self, name: str) -> None:
         batch = np.stack([PARAMETERS, 1.5 * PARAMETERS])
         slope = pb.grad(lambda a: (SOLUTIONS[name](a) ** 3).sum())
@@ -193,6 +196,7 @@ def test_singular_sparse_matrices_are_refused() -> None:
         pb.spsolve(np.ones(1), [0], [0, 1], np.ones(3))
 
 
+@pytest.mark.drawn(3)
 def test_unknowns_may_be_nested() -> None:
     def fun(p: Any, scale: Any) -> Any:
         return {"first": p["v"] ** 2 - scale["a"], "second": p["w"] * p["v"].sum() - scale["b"]}
@@ -226,6 +230,7 @@ def test_equations_may_make_arrays_of_numbers() -> None:
     assert slope(4.0) == pytest.approx(0.25 - 0.5 * 4.0**-1.5)
 
 
+@pytest.mark.drawn(3)
 def test_a_solution_inside_of_a_solution() -> None:
     def inner(y: Any, a: Any) -> Any:
         return pb.minimize(lambda x: ((x - a * y) ** 2).sum() + (x**4).sum(), np.zeros(2), method="Newton")
@@ -305,6 +310,7 @@ class TestRefusals:
             run(lambda a: pb.root(lambda x: (x * a).sum(), np.ones(2)))(1.0)
 
 
+@pytest.mark.drawn(3)
 def test_code_calls_python_only_where_a_solver_has_failed() -> None:
     def solution(a: Any) -> Any:
         return pb.root(equations, np.ones(3), (a,)).sum()
@@ -323,6 +329,7 @@ def test_unknown_methods_are_named() -> None:
         pb.root(lambda x: x, np.ones(2), adjoint="lu")
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("rule_is_traced", [True, False])
 def test_a_rule_in_the_equations_may_read_arrays_from_outside(rule_is_traced: bool) -> None:
     table = np.array([1.0, 2.0, 3.0])

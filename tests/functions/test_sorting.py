@@ -10,7 +10,7 @@ import pytest
 import pullback as pb
 from pullback.tracer.errors import ArgumentError
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 SHAPES = [((7,), 0), ((8,), 0), ((3, 5), 1), ((3, 5), 0), ((2, 9, 3), 1), ((1,), 0), ((0,), 0), ((2, 0), 1)]
 
@@ -120,6 +120,7 @@ def test_long_rows_are_stable(dtype: str) -> None:
     np.testing.assert_array_equal(compiled[1], order)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "int16", "uint8"])
 def test_positions_of_equal_elements_are_as_numpy_leaves_them(dtype: str) -> None:
     rng = np.random.default_rng(1)
@@ -201,6 +202,7 @@ def test_places_in_rows_with_a_sorter_and_between_dtypes() -> None:
     assert by_sorter(shuffled, 2.5) == np.searchsorted(shuffled, 2.5, sorter=np.array([1, 2, 0]))
 
 
+@pytest.mark.drawn(3)
 def test_places_are_searched_in_every_step_of_a_loop_and_for_every_row_of_a_batch() -> None:
     edges, x = np.linspace(-2, 2, 9), np.random.default_rng(3).standard_normal((4, 6))
 

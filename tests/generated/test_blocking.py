@@ -6,7 +6,7 @@ import pytest
 import pullback as pb
 from pullback.errors import DimensionError
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 
 def energy(table, positions, scale):
@@ -39,6 +39,7 @@ def test_values_are_computed_apart_from_the_additions():
     assert "exp(" in first and "exp(" not in second and "] +=" in second
 
 
+@pytest.mark.drawn(3)
 def test_rows_of_each_step_of_a_loop_are_in_blocks():
     """What is computed of a row's sum is in vectors there, too."""
 
@@ -124,6 +125,7 @@ def test_long_sums_to_arrays_in_single_precision(name, parallel):
     assert np.max(np.abs(found / total(in_double(x)) - 1)) < 1e-4
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("width", [5, 20])
 def test_gradients_of_a_bias_in_single_precision(width):
     """Sums over a batch in the middle of fused loops: of small rows, which are unrolled, and of others."""

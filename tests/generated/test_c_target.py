@@ -54,6 +54,7 @@ def test_golden_programs(tmp_path: Path) -> None:
     compare(golden_calls(Program.__call__), tmp_path)
 
 
+@pytest.mark.drawn(3)
 def test_programs_that_threads_share_run_in_one_part(tmp_path: Path) -> None:
     compare(golden_calls(evaluated, parallel=True), tmp_path)
 
@@ -71,6 +72,7 @@ def test_every_operator_in_every_dtype(tmp_path: Path) -> None:
         trial.check(compiled.run(program, trial.arrays), evaluated(program, trial.arrays))
 
 
+@pytest.mark.drawn(3)
 def test_operators_as_numba_compiles_them(tmp_path: Path) -> None:
     """Values and gradients of a quarter of the cases that are compiled, many in a program."""
     record, rng = Recorder(Program.__call__), np.random.default_rng(1)
@@ -121,6 +123,7 @@ WHOLES: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_functions_of_matrices(dtype: str, tmp_path: Path) -> None:
     """Those of less than a block of columns, and of more; LAPACK's is SciPy's in both."""
@@ -167,6 +170,7 @@ def test_errors_are_those_of_a_call(tmp_path: Path) -> None:
         compiled.run(inverted, [matrix])
 
 
+@pytest.mark.drawn(3)
 def test_room_is_enlarged_until_it_suffices(tmp_path: Path) -> None:
     def doubled(x: Any) -> Any:
         return pb.while_loop(lambda v: (v * v).sum() < 1e60, lambda v: v + pb.sin(v) * 1e-3 + v, x).sum()

@@ -42,7 +42,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.verify import verify
 
-pytestmark = pytest.mark.part(6)
+pytestmark = pytest.mark.part(10)
 
 GROUP = 12
 SLACK = 8.0
@@ -269,6 +269,7 @@ def special_cases(row: Row, dtype: str) -> Iterable[Case]:
     return row.special_cases[: None if row.name == "power_constant" else 2]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     "parts",
     [*compiled_parts(cases_where(is_derived_in_code)), *compiled_parts(cases_where(is_derived_by_python))],
@@ -283,12 +284,14 @@ def test_compiled_values(parts: list[tuple[Row, Case, Arrays]]) -> None:
     check_trial(trial_of(parts, direct), compiled=True, gradients=False)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("parts", compiled_parts(special_cases, Row.draw_special))
 def test_compiled_special_values(parts: list[tuple[Row, Case, Arrays]]) -> None:
     """Optimised machine code keeps nan and infinities as they are."""
     check_special(parts, compiled=True)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("fastmath", [True, False])
 @pytest.mark.parametrize("parallel", [None, True, False])
 def test_options(fastmath: bool, parallel: bool | None) -> None:
@@ -379,6 +382,7 @@ def test_positions_out_of_range_raise() -> None:
         build_pair(Graph("take", (x, position), (ix.gather(x, position),)), (0,)).forward(arrays)
 
 
+@pytest.mark.drawn(3)
 def test_parts_that_branches_share_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a comment names is found in time that grows with the expression, not with its paths."""
     looked_at = []
@@ -400,6 +404,7 @@ def test_parts_that_branches_share_are_looked_at_once(monkeypatch: pytest.Monkey
     assert len(looked_at) < 20_000
 
 
+@pytest.mark.drawn(3)
 def test_steps_that_read_two_neighbours_are_lowered_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A binomial tree: in its reverse, each step pads two products of what the step before has padded."""
 
@@ -440,6 +445,7 @@ def irregular(x: Any, count: int) -> Any:
     return pb.stack(parts)
 
 
+@pytest.mark.drawn(3)
 def test_a_choice_among_many_pieces_is_no_ladder() -> None:
     x = pb.tensor(np.linspace(0.1, 1.0, 10))
     source = pb.compile(pb.jacobian(lambda x: irregular(x, 120))).source(x)

@@ -36,6 +36,7 @@ def test_a_stencil_of_a_stencil(size):
     agrees(lambda u: np.sum(smoothed(smoothed(u)) ** 2), normals(size))
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("shape", [(5, 40), (40, 5), (33, 34)])
 @pytest.mark.parametrize("parallel", [False, True])
 def test_two_dimensions(shape, parallel):

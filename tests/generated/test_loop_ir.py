@@ -20,7 +20,7 @@ from pullback.codegen.targets.python.spelling import spell
 from pullback.tracer.errors import DimensionError
 from pullback.tracer.interpret import evaluate_graph
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 Change = Callable[[ir.Stmt], tuple[ir.Stmt, ...]]
 

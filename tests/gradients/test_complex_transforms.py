@@ -9,7 +9,7 @@ import pytest
 
 import pullback as pb
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 RNG = np.random.default_rng(23)
 SIZE = 11  # more directions than are written out
@@ -65,6 +65,7 @@ def compiled() -> Iterator[None]:
         yield
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", CALLS)
 def test_compiled_transforms_are_the_plain_ones(name: str) -> None:
     function, point = CALLS[name]

@@ -11,7 +11,7 @@ import pytest
 import pullback as pb
 from pullback.tracer.errors import GradientError
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 X, V = np.random.default_rng(0).normal(size=(2, 4))
 W = np.random.default_rng(1).normal(size=(4, 4))

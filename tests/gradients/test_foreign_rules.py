@@ -86,6 +86,7 @@ class TestForeign:
         slopes = pb.compile(pb.vmap(pb.grad(lambda x: jv(x).sum())))(np.stack([POINT, 2 * POINT]))
         np.testing.assert_allclose(slopes, -special.jv(1, np.stack([POINT, 2 * POINT])))
 
+    @pytest.mark.drawn(3)
     def test_a_function_that_takes_batches_is_called_once_for_all_steps(self):
         calls = []
         given = np.random.default_rng(1).normal(size=(6, 3))

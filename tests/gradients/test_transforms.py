@@ -15,7 +15,7 @@ from pullback.runtime.transforms import inputs
 from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from pullback.tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 RNG = np.random.default_rng(1)
 X, W = RNG.uniform(0.2, 1.5, 4), RNG.uniform(0.2, 1.5, 4)
@@ -320,6 +320,7 @@ def test_a_compiled_jacobian_of_a_long_loop_is_short() -> None:
     assert compiled.source().count("\n") < 150
 
 
+@pytest.mark.drawn(3)
 def test_jacobians_in_gradients() -> None:
     for function in (jacobian(lambda x: np.tanh(TALL @ x)), hessian(lambda x: np.tanh(TALL @ x).sum())):
         loss = grad(lambda x, function=function: (function(x) ** 2).sum())

@@ -15,7 +15,7 @@ from pullback.tracer.graph import Graph, make_input, make_node
 from pullback.tracer.ops.contraction import contract
 from pullback.tracer.spec import Spec
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 Array = np.ndarray
 
@@ -207,6 +207,7 @@ def test_chains_end_in_matrix_times_vector() -> None:
     assert not calls(source)
 
 
+@pytest.mark.drawn(3)
 def test_long_chains() -> None:
     def function(a: Any, b: Any, c: Any, d: Any, v: Any) -> Any:
         return np.sum((a @ b @ c @ d @ a @ b @ c @ d @ v) ** 2)
@@ -299,6 +300,7 @@ def test_every_second_column_is_copied() -> None:
 # --- recurrences ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(3)
 def test_a_recurrence_adds_to_gradients_in_place() -> None:
     def network(xs: Any, state: Any, w: Any, u: Any) -> Any:
         for step in range(12):
@@ -312,6 +314,7 @@ def test_a_recurrence_adds_to_gradients_in_place() -> None:
     assert sum(call.endswith(("1.0, d_w)", "1.0, d_u)")) for call in calls(source)) == 2
 
 
+@pytest.mark.drawn(3)
 def test_what_is_stacked_and_multiplied_is_stored_once() -> None:
     def network(xs: Any, state: Any, w: Any, u: Any) -> Any:
         for step in range(30):
@@ -328,6 +331,7 @@ def test_what_is_stacked_and_multiplied_is_stored_once() -> None:
     assert sum(f", {array}.reshape(" in call for call in calls(back)) == 2
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("rows", [1_000, 2_184, 2_185, 5_000])
 def test_small_products_of_many_rows(dtype: str, rows: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 import pullback as pb
 from pullback.codegen.cost.machine import REFERENCE, assuming
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 RNG = np.random.default_rng(7)
 SHAPES = {

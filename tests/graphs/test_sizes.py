@@ -19,7 +19,7 @@ from pullback.tracer.ops.elementwise import add
 from pullback.tracer.ops.reduction import sum_
 from pullback.tracer.spec import Spec, broadcast_shapes
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 SHAPES = ((40, 40), (40, 30), (33, 50), (64, 31))
 """First a coincidence of two sizes, which must change nothing."""
@@ -379,6 +379,7 @@ TAKEN: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
 }
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("taken", TAKEN)
 @pytest.mark.parametrize("program", PAIRS)
 def test_sizes_that_agree_by_chance_are_two(program: Callable[..., Any], taken: str) -> None:

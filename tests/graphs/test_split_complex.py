@@ -12,7 +12,7 @@ from extent import drawn
 import pullback as pb
 from pullback.tracer.errors import GradientError
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(0.2, 1.5, (3, 4))
@@ -78,6 +78,7 @@ def test_values_and_gradients_are_those_of_eager_code(name: str) -> None:
     np.testing.assert_allclose(slope, wanted[1], rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", ["products and quotients", "roots", "contractions"])
 def test_second_derivatives(name: str) -> None:
     function = INSIDE[name]
@@ -136,6 +137,7 @@ MATRICES: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", drawn(MATRICES, one_in=3))
 def test_what_library_functions_compute(name: str) -> None:
     """Values, gradients, and derivatives of these."""
@@ -159,6 +161,7 @@ def _listed(found: Any) -> Any:
     return found if isinstance(found, list) else [found]
 
 
+@pytest.mark.drawn(3)
 def test_batches_of_matrices() -> None:
     batch = np.stack([MATRIX, MATRIX.T * 1j, 2 * MATRIX])
 
@@ -319,6 +322,7 @@ def test_products_of_complex_matrices_are_one_call_of_blas(name: str, shape: tup
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.drawn(3)
 def test_products_of_complex_matrices_of_several_extents() -> None:
     rng, compiled = np.random.default_rng(2), pb.compile(lambda a, b: a @ adjoint(b))
     extents = [(9, 30, 17), (30, 9, 8), (16, 16, 1), (0, 16, 16), (16, 0, 16), (16, 16, 0)]
@@ -371,6 +375,7 @@ def test_equations_of_complex_matrices_take_no_call_of_python(name: str, shape: 
     assert not a.size or (call in source and "ComplexCall" not in source)
 
 
+@pytest.mark.drawn(3)
 def test_complex_matrices_without_a_result_are_refused() -> None:
     for function, text in ((pb.linalg.inv, "it is singular"), (pb.linalg.cholesky, "not positive definite")):
         for matrix in (np.zeros((2, 2), complex), np.array([[[1j, 1], [1, -1j]]] * 2)):
@@ -378,6 +383,7 @@ def test_complex_matrices_without_a_result_are_refused() -> None:
                 pb.compile(lambda a, function=function: function(a))(pb.tensor(matrix))
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     "product",
     [

@@ -11,7 +11,7 @@ from pullback.codegen.rewriting.simplify import expand_composites
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.verify import verify
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 BATCH = 100
 
@@ -114,6 +114,7 @@ def test_large_inner_dimensions_stay_loops():
     assert source_of(rows, normals(4, 200)).count("for j") >= 1
 
 
+@pytest.mark.drawn(3)
 def test_arrays_that_loops_write_part_by_part_stay_whole():
     def channels(x, w):
         found = np.empty((2, 8, 8, 3))

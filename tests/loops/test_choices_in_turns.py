@@ -33,6 +33,7 @@ def code_of(compiled, *arguments):
     return re.sub(r"#.*", "", path)
 
 
+@pytest.mark.drawn(3)
 def test_what_both_branches_compute_is_computed_behind_the_choice():
     compiled = pb.compile(integrated)
     calls = [(1.0, 2.0, 1e-2), (2.0, 9.0, 1e-2), (0.5, 0.3, 1e-3)]

@@ -14,7 +14,7 @@ Z = RNG.uniform(-0.8, 0.8, (5, 3)) + 1j * RNG.uniform(-0.8, 0.8, (5, 3))
 X = RNG.uniform(0.3, 1.2, (5, 3))
 
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 
 @pytest.fixture(autouse=True)
@@ -282,6 +282,7 @@ def test_gradients_are_those_of_plain_code(name: str) -> None:
     same(pair(Z, X), wanted, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.part(8)
 def test_second_derivatives_are_those_of_plain_code(name: str) -> None:

@@ -12,7 +12,7 @@ from uncompiled import run_uncompiled, uncompiled
 
 import pullback as pb
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 Program = Callable[..., Any]
 PROGRAMS: dict[str, tuple[Program, tuple[tuple[int, ...], ...]]] = {}
@@ -474,12 +474,14 @@ nests = st.recursive(
 )
 
 
+@pytest.mark.drawn(3)
 @settings(max_examples=examples(16), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(nests, st.integers(0, 3))
 def test_a_nest_agrees_with_its_eager_self(block: Block, seed: int) -> None:
     require_agreement(block, seed)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.slow
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(nests, st.integers(0, 3))

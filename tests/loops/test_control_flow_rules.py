@@ -9,7 +9,7 @@ import pytest
 import pullback as pb
 from pullback.errors import ArgumentError, DTypeError, MutationError, ShapeError, UnsupportedError
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 Function = Callable[..., Any]
 X = np.arange(12.0).reshape(4, 3)
@@ -387,6 +387,7 @@ def test_a_loop_of_no_steps_over_what_was_written() -> None:
     assert slope.tolist() == [3.0, 2.0]
 
 
+@pytest.mark.drawn(3)
 def test_checkpoints_take_less_memory() -> None:
     everything, carries, some = (
         taped_bytes(),
@@ -456,6 +457,7 @@ def test_a_body_reads_one_matrix_in_two_other_shapes(choose: Callable[[Function,
     np.testing.assert_allclose(found, choose(both, x))
 
 
+@pytest.mark.drawn(3)
 def test_a_loop_solves_for_the_same_right_hand_side() -> None:
     systems, side = np.random.default_rng(0).normal(size=(3, 2, 2)), np.ones(2)
 

@@ -11,7 +11,7 @@ import pytest
 
 import pullback as pb
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 Function = Callable[..., Any]
 
@@ -280,12 +280,14 @@ def test_one_program_for_all_numbers_of_turns(function: Function) -> None:
     assert compiled.cache_info().traces <= 2  # a first call may miss a way through a turn
 
 
+@pytest.mark.drawn(3)
 def test_a_search_along_lines_in_a_loop() -> None:
     compiled = pb.compile(pb.value_and_grad(with_a_search_along_lines))
     check(with_a_search_along_lines, compiled, (0.3, 0.9, 2.0, 3.1))
     assert compiled.cache_info().compilations <= 4
 
 
+@pytest.mark.drawn(3)
 def test_a_fixed_number_of_turns_around_a_while_is_one_loop() -> None:
     def implicit_steps(y, turns):
         for n in range(turns):
@@ -459,6 +461,7 @@ BESIDES = [
 ]  # fmt: skip
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("function", BESIDES)
 def test_is_what_python_gives(function: Function) -> None:
     compiled = pb.compile(function)
@@ -485,6 +488,7 @@ def test_errors_that_a_number_of_turns_raises() -> None:
             compiled(np.array(one))
 
 
+@pytest.mark.drawn(3)
 def test_a_program_for_each_number_of_turns_is_warned_of() -> None:
     def scaled_by_a_list(a):
         total, rows = 0.0, []

@@ -75,6 +75,7 @@ def of_tensors(rate, start):
 ARGUMENTS = [(1.0, 1.0), (5.0, 2.0), (0.3, 0.5), (12.0, 3.0), (2.5, 1.1)]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("f", [heun, first_same_as_last, golden])
 @pytest.mark.parametrize("argnums", [0, (0, 1)])
 def test_one_trace_serves_all_numbers_of_turns(f, argnums):
@@ -89,6 +90,7 @@ def test_one_trace_serves_all_numbers_of_turns(f, argnums):
     assert compiled.cache_info().traces <= 2
 
 
+@pytest.mark.drawn(3)
 def test_tensors():
     compiled = pb.compile(of_tensors)
     for values in ARGUMENTS:
@@ -135,6 +137,7 @@ def test_numbers_in_single_precision_stay_python_s():
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+@pytest.mark.drawn(3)
 def test_rows_begin_with_numbers():
     compiled = pb.vmap(pb.compile(pb.grad(heun)))
     for size in (3, 6):

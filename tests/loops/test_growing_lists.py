@@ -7,7 +7,7 @@ import pytest
 
 import pullback as pb
 
-pytestmark = [pytest.mark.part(3), pytest.mark.usefixtures("partly_compiled")]
+pytestmark = [pytest.mark.part(8), pytest.mark.usefixtures("partly_compiled")]
 
 
 def steps(a):
@@ -137,6 +137,7 @@ def test_one_program_for_all_lengths(function):
     assert compiled.cache_info().size == 1 or function is area  # of accepted steps, and of both
 
 
+@pytest.mark.drawn(3)
 def test_results_have_the_length_that_they_have():
     def both(a):
         ts, ys = steps(a)
@@ -162,6 +163,7 @@ def test_gradients_of_results():
     assert compiled.cache_info().traces == 1
 
 
+@pytest.mark.drawn(3)
 def test_second_derivatives():
     compiled = pb.compile(pb.grad(pb.grad(means)))
     for one in (3.0, 30.0, 7.0):
@@ -169,6 +171,7 @@ def test_second_derivatives():
     assert compiled.cache_info().traces <= 2
 
 
+@pytest.mark.drawn(3)
 def test_more_elements_than_there_is_room_for():
     def long(a):
         row, rows = np.ones(300), []

@@ -19,7 +19,7 @@ from pullback.tracer.spec import spec_of
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),  # that a function runs uncompiled is a warning
-    pytest.mark.part(4),
+    pytest.mark.part(8),
 ]
 
 SIZE = 3
@@ -178,6 +178,7 @@ def test_eager_derivatives_are_difference_quotients(body: str, name: str) -> Non
         np.testing.assert_allclose(along, quotient, rtol=1e-6, atol=1e-6 * np.abs(quotient).max())
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     ("name", "body"), [(name, body) for name in FUNCTIONS for body in some_of([*BODIES], name, count=2)]
 )
@@ -191,6 +192,7 @@ def test_compiled_derivatives_are_the_eager_ones(name: str, body: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9 * np.abs(other).max())
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("name", ["solve, for both", "slogdet", "cholesky", "norm"])
 def test_third_derivatives(name: str) -> None:
     directions = np.random.default_rng(3).normal(size=(2, STEPS, SIZE, SIZE))
@@ -223,6 +225,7 @@ EDGES: dict[str, tuple[Function, np.ndarray]] = {
 }  # fmt: skip
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", EDGES)
 def test_derivatives_are_the_eager_ones_where_a_body_is_not_smooth(name: str) -> None:
     function, edge = EDGES[name]

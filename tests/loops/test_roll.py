@@ -15,7 +15,7 @@ from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.loop import loops_of
 from pullback.tracer.verify import verify
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 Function = Callable[..., Any]
 STEPS = 40
@@ -226,6 +226,7 @@ def test_values_of_the_rolled_graph(function: Function) -> None:
     np.testing.assert_allclose(evaluate_graph(rolled.graph, inputs)[0], function(*inputs), rtol=1e-12)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("function", [*PROGRAMS, filtered, handed_over], ids=lambda one: one.__name__)
 def test_compiled_value_and_gradient_are_the_eager_ones(function: Function) -> None:
     inputs = arrays(*SHAPES)
@@ -307,6 +308,7 @@ def test_a_gradient_in_a_trace_has_one_loop_forward_and_one_back() -> None:
     assert [loop.backwards for loop in loops_of(program.graph.nodes)] == [False, True]
 
 
+@pytest.mark.drawn(3)
 def test_what_a_differentiated_function_leaves_behind_is_of_the_same_loop() -> None:
     """A value that it notes, and an answer that it asks for, run no second loop."""
 
@@ -334,6 +336,7 @@ def test_what_a_differentiated_function_leaves_behind_is_of_the_same_loop() -> N
     assert not [node for node in program.graph.nodes if len(node.operands) >= STEPS]
 
 
+@pytest.mark.drawn(3)
 def test_gradient_steps_of_a_function_with_a_loop_are_a_loop_of_loops() -> None:
     def loss(w, x, h):
         for t in range(len(x)):
@@ -357,6 +360,7 @@ def test_gradient_steps_of_a_function_with_a_loop_are_a_loop_of_loops() -> None:
     assert sorted(loop.backwards for loop in loops_of(outer.body.nodes)) == [False, True]
 
 
+@pytest.mark.drawn(3)
 def test_loops_in_loops() -> None:
     (outer,) = loops_of(roll(traced(nested, *arrays(*SHAPES))).graph.nodes)
     assert len(loops_of(outer.body.nodes)) == 1
@@ -392,6 +396,7 @@ def test_a_chain_over_elements_stays_one_loop() -> None:
     assert not loops_of(roll(graph).graph.nodes)
 
 
+@pytest.mark.drawn(3)
 def test_totals_of_a_chain_over_elements_leave_it_one_loop() -> None:
     """The gradient by a number is one total in each step, for which no element waits."""
 
@@ -537,6 +542,7 @@ def test_arrays_that_each_step_makes_anew_are_one_constant(derive: Any) -> None:
     assert "rolled: 40 steps" in compiled.explain()
 
 
+@pytest.mark.drawn(3)
 def test_equal_values_that_each_step_makes_of_nothing_are_one() -> None:
     """The triangles that `eigh` reads take positions; passes leave those in front of what they make anew."""
 
@@ -579,6 +585,7 @@ def long_steps(x: Any, angles: Any) -> Any:
     return (x * x).sum()
 
 
+@pytest.mark.drawn(3)
 def test_few_steps_are_a_loop_where_they_are_long() -> None:
     x, angles = arrays((24,), (4, 20))
     graph = traced(long_steps, x, angles)
@@ -591,6 +598,7 @@ def test_few_steps_are_a_loop_where_they_are_long() -> None:
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.drawn(3)
 def test_few_long_steps_with_arrays_of_their_own_are_left_alone() -> None:
     """To stack the arrays would be a copy in every call."""
 

@@ -13,7 +13,7 @@ import scipy.optimize
 
 import pullback as pb
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 Function = Callable[..., Any]
 
@@ -154,6 +154,7 @@ PROGRAMS: dict[str, tuple[Function, Sequence[tuple[Any, ...]]]] = {
 DIFFERENTIATED = [name for name in PROGRAMS if name not in ("bisection", "Collatz")]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_one_program_for_all_numbers_of_turns(name: str) -> None:
     function, calls = PROGRAMS[name]
@@ -165,6 +166,7 @@ def test_one_program_for_all_numbers_of_turns(name: str) -> None:
     assert "any number of turns" in compiled.explain(*calls[0])
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", DIFFERENTIATED)
 def test_gradients_through_any_number_of_turns(name: str) -> None:
     function, calls = PROGRAMS[name]
@@ -359,6 +361,7 @@ def test_what_turns_do_besides_values_counts(function: Function) -> None:
         assert compiled(np.array(one)) == pytest.approx(function(np.array(one)), rel=1e-12)
 
 
+@pytest.mark.drawn(3)
 def test_a_way_that_is_new_is_traced_once() -> None:
     def damped(x):
         while x > 1:
@@ -536,6 +539,7 @@ IN_BODIES: dict[str, Function] = {
 }
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", IN_BODIES)
 def test_turns_in_a_body_that_is_traced_once(name: str) -> None:
     """The body holds as many as were traced; for another number it is traced again."""
@@ -664,6 +668,7 @@ def with_a_loop_behind_a_choice(a):
     return s
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.part(1)
 @pytest.mark.parametrize(
     "function, most", [(with_choices_in_a_row, 1), (with_steps_refused, 2), (with_a_loop_behind_a_choice, 3)]
@@ -766,6 +771,7 @@ def with_a_list_of_choices(a, b):
     return x * sum(seen)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.part(1)
 @pytest.mark.parametrize("function", [
     with_a_number_on_the_stack, with_a_number_on_the_stack_of_a_caller, with_answers_that_are_kept,

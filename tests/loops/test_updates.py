@@ -77,6 +77,7 @@ def gaps(x: Any) -> Any:
     return x * x
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     ("program", "shape"), [(borders, (6, 7)), (sweep, (6, 5)), (recurrence, (8,)), (gaps, (12,))]
 )
@@ -99,6 +100,7 @@ def test_a_reversed_view_is_the_memory_of_its_base() -> None:
     assert x.tolist() == [0, 1, 2]
 
 
+@pytest.mark.drawn(3)
 def test_many_writes_stay_a_line_each() -> None:
     def program(x: Any) -> Any:
         for k in range(100):

@@ -75,6 +75,7 @@ def ways_to_call(f):
     }
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("f", [root, grown, counting, in_pieces, within])
 @pytest.mark.parametrize("form", ["vmap", "vmap(compile(grad))", "grad(vmap)", "map"])
 def test_rows_take_ways_of_their_own(f, form):
@@ -137,6 +138,7 @@ def test_an_exact_value_of_a_row_is_refused():
         pb.compile(pb.vmap(lambda x: x * float(x)))(np.ones(2))
 
 
+@pytest.mark.drawn(3)
 def test_too_many_ways_run_uncompiled():
     def many(x):
         for k in range(6):

@@ -8,7 +8,7 @@ import pytest
 import pullback as pb
 from pullback.tracer.views import region_of_view
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 
 def recurrence(start, factor, n):
@@ -102,6 +102,7 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_values_and_gradients_are_those_of_the_tape(program):
     shape = (16, 12)
@@ -137,6 +138,7 @@ def test_the_source_does_not_grow_with_the_steps():
     assert sources[0].count("\n") == sources[1].count("\n")
 
 
+@pytest.mark.drawn(3)
 def test_a_step_writes_one_element_in_place():
     """No step copies the array: loops over all of it are before and after the steps alone."""
     source = pb.compile(sweeps).source(np.ones((20, 20)))
@@ -145,6 +147,7 @@ def test_a_step_writes_one_element_in_place():
     assert sum("[i + 1, j + 1] =" in line for line in deepest) == 2
 
 
+@pytest.mark.drawn(3)
 def test_second_derivatives():
     def loss(x):
         return (recurrence(x[0], x[1], 20) ** 2).sum()

@@ -49,6 +49,7 @@ def optimised(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[list[t
 # --- statements -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(3)
 def test_names_that_run_into_positions() -> None:
     """Numba's reader of bytecode takes u_1 at 1534 for u_11 at 534."""
     names = [f"u_{number}" for number in range(1, 130)]
@@ -321,6 +322,7 @@ def _straight_line(count: int) -> Callable[..., Any]:
     return program
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("shape", [(), (10,)])
 def test_work_grows_no_faster_than_the_program(
     shape: tuple[int, ...], optimised: list[tuple[str, str]]
@@ -338,6 +340,7 @@ def test_work_grows_no_faster_than_the_program(
     assert (sizes[1] <= 1.1 * sizes[0]).all()
 
 
+@pytest.mark.drawn(3)
 def test_a_kernel_has_few_instructions_for_an_element(optimised: list[tuple[str, str]]) -> None:
     """Numba's own lowering takes an array apart for each element, and needs twice as many."""
 

@@ -47,6 +47,7 @@ MATRIX, WEIGHT = RNG.uniform(0.5, 1.5, (37, 11)), RNG.uniform(0.5, 1.5, (37, 11)
 INDEX = RNG.integers(0, 37, 50)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
@@ -98,6 +99,7 @@ def test_set_num_threads_refuses_less_than_one() -> None:
         pb.set_num_threads(0)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "int64", "bool"])
 def test_totals_of_parts_are_combined_as_numpy_does(dtype, two_threads) -> None:
     x = (RNG.uniform(-1, 1, (40, 3)) * 3).astype(dtype)
@@ -185,6 +187,7 @@ def test_loops_have_more_parts_than_threads_and_products_have_not() -> None:
     assert given == [(4, False), (1, True)]
 
 
+@pytest.mark.drawn(3)
 def test_functions_of_a_stage_give_what_serial_loops_do(two_threads) -> None:
     x = RNG.standard_normal((40, 40)) / 7.0
     for function in (lambda x: layers(x, x, x), turned):
@@ -255,6 +258,7 @@ def test_arguments_may_be_called_as_the_bounds_of_a_part():
     np.testing.assert_allclose(compiled(np.zeros(100), np.ones(100)), np.full(100, 0.25))
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("parallel", [True, False])
 def test_products_that_are_added_up_over_a_batch(parallel):
     """Each part begins with zeros of its own; a start, and what other loops add, stays out of that."""

@@ -11,7 +11,7 @@ from pullback.codegen.cost.machine import REFERENCE, assuming
 from pullback.codegen.fourier import fill_fft, fill_irfft, fill_rfft
 from pullback.codegen.machine import transforms, workers
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 RNG = np.random.default_rng(8)
 SIZES = (2, 3, 4, 5, 8, 12, 15, 60, 256, 360, 1000, 1024, 3840)

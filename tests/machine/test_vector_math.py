@@ -23,7 +23,7 @@ from pullback.codegen.vector_math.primitives import (
     split,
 )
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 DTYPES = ("float32", "float64")
 TWO_OPERANDS = (

@@ -14,7 +14,7 @@ from pullback.codegen.vector_math import measure, samples
 from pullback.codegen.vector_math.accuracy import CASES, FORMATS, error, errors, errors_of_float32
 from pullback.codegen.vector_math.primitives import FLOAT32, FLOAT64
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 DTYPES = ("float32", "float64")
 each_function = pytest.mark.parametrize("name", CASES)

@@ -13,7 +13,7 @@ from pullback.codegen.vector_math.measure import results
 from pullback.tracer.ops.complex_parts import PARTS_OF
 from pullback.tracer.ops.elementwise import sigmoid
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 DTYPES = ("float32", "float64")
 NUMPYS: dict[str, Callable[..., Any]] = {

@@ -21,7 +21,7 @@ from pullback.codegen.vector_math import staged
 from pullback.codegen.vector_math.complex_numbers import PARTS
 from pullback.codegen.vector_math.measure import results
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 TYPES = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
 LOOPS = {"igamma", "igammac", "zeta"}

@@ -63,6 +63,7 @@ def test_a_cell_without_result_is_an_error(shell: Any, capsys: pytest.CaptureFix
     assert "ends neither with an expression nor with an assignment" in shown
 
 
+@pytest.mark.drawn(3)
 def test_tracebacks_show_the_cells_and_not_pullback(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     cell = "def broken(x):\n    y = x + 1\n    return y @ np.ones(7)\npb.compile(broken)(x)"
     shown = run(shell, cell, capsys)

@@ -32,15 +32,15 @@ def test_all_are_taken_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) 
 
 
 class Asked:
-    """A test of a session, marked with `part` where it says one in how many."""
+    """A test of a session, marked where it says one in how many."""
 
-    def __init__(self, name: str, one_in: int | None, **params: object) -> None:
+    def __init__(self, name: str, one_in: int | None, mark: str = "part", **params: object) -> None:
         self.nodeid = f"{name}[{'-'.join(map(str, params.values()))}]"
         self.callspec = SimpleNamespace(params=params)
-        self.mark = None if one_in is None else pytest.mark.part(one_in).mark
+        self.mark = None if one_in is None else getattr(pytest.mark, mark)(one_in).mark
 
     def get_closest_marker(self, name: str) -> pytest.Mark | None:
-        return self.mark
+        return self.mark if self.mark is not None and self.mark.name == name else None
 
 
 def asked(one_in: int | None) -> list[Asked]:
@@ -66,6 +66,22 @@ def test_a_part_shows_each_test_and_each_value(one_in: int, monkeypatch: pytest.
             assert {one.callspec.params[name] for one in part} == {one.callspec.params[name] for one in every}
         assert len(part) < max(1.3 * len(every) / one_in, 1.2 * 200)
     assert len(set(map(frozenset, parts))) == 3
+
+
+def test_of_long_tests_some_are_left_out_and_others_are_taken_by_another_seed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(extent, "WHOLE", False)
+    single = [Asked(f"tests/test_long.py::test_{number}", 4, "drawn") for number in range(100)]
+    several = [Asked("tests/test_long.py::test_cases", 4, "drawn", case=number) for number in range(5)]
+    taken = set[Asked]()
+    for seed in range(40):
+        monkeypatch.setattr(extent, "SEED", seed)
+        part = extent.part_of([*single, *several])
+        assert 8 < len(set(part) & set(single)) < 45
+        assert set(part) & set(several)
+        taken.update(part)
+    assert taken == {*single, *several}
 
 
 def test_tests_without_the_mark_are_all_taken(monkeypatch: pytest.MonkeyPatch) -> None:

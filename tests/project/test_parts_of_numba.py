@@ -166,6 +166,7 @@ if importlib.util.find_spec("yaml"):
 """
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     ("program", "printed"),
     [

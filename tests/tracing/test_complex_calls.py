@@ -118,6 +118,7 @@ def test_arrays_that_a_function_reaches() -> None:
     np.testing.assert_allclose(function(Z), Z * phases)
 
 
+@pytest.mark.drawn(3)
 def test_a_split_step_solver() -> None:
     """A Schroedinger equation in a matrix basis, with a loop in the code."""
 
@@ -214,6 +215,7 @@ def test_foreign_functions_of_complex_numbers() -> None:
     assert type(pb.compile(lambda z: pb.grad(loss)(z)[0])(Z[0])) is np.complex128
 
 
+@pytest.mark.drawn(3)
 def test_statistics_divide_by_numbers_that_follow_from_sizes() -> None:
     functions: tuple[Callable[[Any], Any], ...] = (
         lambda z: np.cov(z), lambda z: np.corrcoef(z), lambda z: np.var(z), lambda z: np.mean(z, 0),

@@ -29,6 +29,7 @@ def test_a_known_path_is_not_traced_again() -> None:
     assert (info.traces, info.size, info.misses, info.hits) == (2, 2, 2, 4)
 
 
+@pytest.mark.drawn(3)
 def test_a_loop_is_traced_once_for_all_trip_counts() -> None:
     def doubled(x: Any) -> Any:
         y = x * 2
@@ -135,6 +136,7 @@ def test_the_trace_decides_truths_and_the_code_the_bits_of_floats() -> None:
         assert caught.value.position == position
 
 
+@pytest.mark.drawn(3)
 def test_a_long_loop_is_rolled_with_its_guards() -> None:
     def descend(x: Any, a: Any) -> Any:
         while (x * x).sum() > 1e-6:
@@ -290,6 +292,7 @@ def test_second_derivatives_follow_the_path() -> None:
     assert pb.autograd.grad(first, x)[0].item() == 12.0
 
 
+@pytest.mark.drawn(3)
 def test_a_gradient_inside_of_a_loop_whose_length_data_decide() -> None:
     def minimum(start: Any, centre: Any) -> Any:
         x, steps = start, 0
@@ -302,6 +305,7 @@ def test_a_gradient_inside_of_a_loop_whose_length_data_decide() -> None:
     agree(pb.compile(minimum), X, X * 3)
 
 
+@pytest.mark.drawn(3)
 def test_a_compiled_function_in_a_compiled_function() -> None:
     inner = pb.compile(branch)
 

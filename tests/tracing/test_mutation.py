@@ -348,6 +348,7 @@ LAYOUTS: list[Callable[[Any], Any]] = [
 ]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("reached", [False, True])
 def test_reshapes_are_views_or_copies_as_the_array_lies(reached: bool) -> None:
     """A reshape of what does not lie in order is a copy: what is written into it is not seen."""

@@ -35,6 +35,7 @@ def deciding(x, w):
 CALLS = [(X, X), (X * 0.1, X), (-X, X), (-X * 0.1, X), (X, X * 2)]
 
 
+@pytest.mark.drawn(3)
 def test_values_and_gradients_through_prefixes() -> None:
     compiled, fused = pb.compile(deciding), pb.value_and_grad(deciding, (0, 1))
     for _ in range(3):
@@ -89,6 +90,7 @@ def test_source_and_explain_name_the_lines() -> None:
     assert "path of 2 calls" in text and "4 of at most 64 paths" in text
 
 
+@pytest.mark.drawn(3)
 def test_a_loop_of_the_program_is_handed_on() -> None:
     def summed(x):
         def step(carry, row):
@@ -105,6 +107,7 @@ def test_a_loop_of_the_program_is_handed_on() -> None:
     assert len(compiled.programs(X)) == 2
 
 
+@pytest.mark.drawn(3)
 def test_what_only_one_path_needs_is_its_own() -> None:
     def chosen(x):
         costly = pb.exp(pb.sin(x)).sum()
@@ -155,6 +158,7 @@ def test_a_question_about_one_of_several_equal_constants() -> None:
         np.testing.assert_array_equal(compiled(x, X), counted(x, X))
 
 
+@pytest.mark.drawn(3)
 def test_second_derivatives() -> None:
     def f(x):
         y = pb.sin(x) * x
@@ -185,6 +189,7 @@ def test_a_line_that_is_asked_again_keeps_paths_whole() -> None:
     assert len(compiled.programs(X)) == 1
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("answer", ["int(x[0])", "int(x[0]) % 2", "len(x[x > 0.5])", "bool(x[1] > 0.5)"])
 def test_any_exact_answer_divides(answer: str) -> None:
     namespace: dict[str, Any] = {"pb": pb}
@@ -212,6 +217,7 @@ def test_paths_with_other_structures_of_results() -> None:
         np.testing.assert_allclose(second[0], 2 * np.sin(X * 0.1))
 
 
+@pytest.mark.drawn(3)
 def test_a_value_that_is_asked_for_on_two_lines() -> None:
     """In the merged graph it is one node, and the first line decides."""
 

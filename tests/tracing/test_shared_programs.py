@@ -250,6 +250,7 @@ def of_a_partial(data: np.ndarray) -> Any:
     return functools.partial(lambda data, p: data * p, data)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("make", [objective, filled, of_two_paths, handed_back, of_a_partial])
 def test_a_function_that_goes_frees_what_it_has_reached(make: Any) -> None:
     data, weight = np.ones(3), np.ones(3)

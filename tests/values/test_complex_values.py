@@ -11,7 +11,7 @@ import pytest
 import pullback as pb
 from pullback import errors
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 Z = np.array([1 + 2j, -3.5 + 0.5j, 2 - 1j])
 M = np.array([[1 + 2j, 3 - 1j], [0.5j, -2 + 1j]])

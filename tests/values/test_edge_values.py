@@ -13,7 +13,7 @@ from uncompiled import uncompiled
 import pullback as pb
 from pullback.errors import ArgumentError, DTypeError
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 torch = pytest.importorskip("torch")
 inf, nan = np.inf, np.nan

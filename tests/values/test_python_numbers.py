@@ -10,7 +10,7 @@ import pytest
 
 import pullback as pb
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 X = np.arange(1.0, 6.0)
 X32 = X.astype(np.float32)
@@ -73,6 +73,7 @@ def test_what_structure_needs_is_a_constant(function: Any, values: Any) -> None:
     check(function, [(X, value) for value in values])
 
 
+@pytest.mark.drawn(3)
 def test_many_lengths_compile_once() -> None:
     info = check(lambda x, k: (x[:k] * 2).sum(), [(np.arange(300.0), step) for step in range(200)])
     assert info.compilations + info.disk_hits <= 3

@@ -11,7 +11,7 @@ import pytest
 
 import pullback as pb
 
-pytestmark = pytest.mark.part(4)
+pytestmark = pytest.mark.part(8)
 
 X = np.array([3.0, 1.5, 2.0, 7.0])
 COPIES = """

@@ -18,7 +18,7 @@ from typed_library import Base, Layer, doubled
 
 import pullback as pb
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 X = np.array([1.0, 2.0, 4.0])
 ROWS = np.arange(1.0, 7.0).reshape(2, 3)

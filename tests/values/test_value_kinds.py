@@ -13,7 +13,7 @@ from scipy import linalg, special, stats
 
 import pullback as pb
 
-pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(4)]
+pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 X = np.array([1.0, 2.0, 4.0])
 X32 = X.astype(np.float32)
