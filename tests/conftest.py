@@ -119,10 +119,14 @@ def uncompiled() -> Iterator[None]:
 
 @pytest.fixture
 def partly_compiled(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Of tests and their cases a part runs as machine code, and most by interpreters (`extent.py`)."""
-    from extent import machine_code
+    """Of tests and their cases a part runs as machine code, and most by interpreters (`extent.py`).
 
-    with machine_code(request.node.name):
+    Those that are marked with `machine_code` say something of it, and run as such.
+    """
+    from extent import ONE_IN, machine_code
+
+    of_machine_code = request.node.get_closest_marker("machine_code") is not None
+    with machine_code(request.node.name, 1 if of_machine_code else ONE_IN):
         yield
 
 

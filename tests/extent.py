@@ -15,6 +15,8 @@ WHOLE = "PULLBACK_TEST_WHOLE" in os.environ
 """What the option sets, so that the processes of xdist inherit it."""
 SEED = int(os.environ.get("PULLBACK_TEST_SEED", 0))
 """Another one draws another part."""
+ONE_IN = 8
+"""Of the programs of like cases one in so many is compiled."""
 Way = TypeVar("Way")
 
 
@@ -23,7 +25,7 @@ def examples(count: int) -> int:
     return count if WHOLE else count // 6
 
 
-def machine_code(case: object, one_in: int = 8) -> AbstractContextManager[None]:
+def machine_code(case: object, one_in: int = ONE_IN) -> AbstractContextManager[None]:
     """Where the generated code of a case is compiled; of most cases, the interpreter runs it."""
     return nullcontext() if is_drawn(case, one_in) else uncompiled()
 

@@ -207,6 +207,7 @@ def area_by_a_loop(a):
     return total
 
 
+@pytest.mark.machine_code
 def test_a_recursion_is_warned_of():
     compiled = pb.compile(pb.grad(area))
     with pytest.warns(UserWarning, match=r"calls itself .*test_counted_loops.py:\d+  if abs(.|\n)*`todo = "):

@@ -43,6 +43,8 @@ class Declaration:
     support: tuple[Bound, Bound] = (-math.inf, math.inf)
     turn: tuple[float, float] | None = None
     """Of an angle, between which values its mean is taken."""
+    ends: tuple[Bound, Bound] | None = None
+    """The quantiles of 0 and 1, where SciPy's are not those of the support."""
     valid: Function = _positive
     """(*shapes) -> conditions, all of which hold for parameters of shape that there are."""
     inside: Bound = 0.5

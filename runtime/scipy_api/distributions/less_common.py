@@ -338,6 +338,7 @@ LESS_COMMON: dict[str, Declaration] = {
             lambda skew: -formulas.bound(0.5 * skew, skew > 0.0),
             lambda skew: formulas.bound(-0.5 * skew, skew < 0.0),
         ),
+        ends=(-math.inf, math.inf),
         inside=0.0,
         valid=lambda skew: [skew == skew],
         mean=lambda skew: 0.0 * skew,

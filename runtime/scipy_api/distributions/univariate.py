@@ -255,14 +255,14 @@ class Distribution(Distributed):
         arguments: tuple[Any, ...],
         options: dict[str, Any],
     ) -> Any:
-        """Of a probability; at 0 and 1 it is an end of the support."""
+        """Of a probability; at 0 and 1 it is an end of the support, or what is declared for it."""
         declared = self._declared
         if not declared.has_cumulative:
             self._refuse(method)
         q, loc, scale, *shapes = self._promoted(method, q, arguments, options)
-        low, high = self._support(shapes)
-        support = low - declared.of_integers, high  # below the least integer there is nothing
-        at_zero, at_one = (support[one] for one in ends)
+        low, high = (self._bound(end, shapes) for end in declared.ends or declared.support)
+        outermost = low - declared.of_integers, high  # below the least integer there is nothing
+        at_zero, at_one = (outermost[one] for one in ends)
         is_inside = (q > 0.0) & (q < 1.0)
         safe = where(is_inside, q, 0.5)
         if declared.quantile is None:
