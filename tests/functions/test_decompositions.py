@@ -119,6 +119,7 @@ def test_a_gradient_shares_its_products(name: str, products: int, shape: tuple[i
     assert source.count("gemm(") == products
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_compiled_they_are_as_eager(name: str) -> None:
     arrays = [matrices(2, 4, 4) + 2 * np.eye(4), matrices(2, 4, 3)]

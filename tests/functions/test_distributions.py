@@ -54,6 +54,7 @@ SLOW = {"vonmises", "rice"}
 """Whose quantiles SciPy searches for."""
 
 
+@pytest.mark.drawn(2)
 @names
 def test_values_are_scipys(name: str) -> None:
     real = getattr(stats, name)
@@ -72,6 +73,7 @@ def test_values_are_scipys(name: str) -> None:
             )
 
 
+@pytest.mark.drawn(2)
 @names
 def test_quantiles(name: str) -> None:
     if not DECLARATIONS[name].has_cumulative:
@@ -101,6 +103,7 @@ def far_out(name: str, shapes: tuple[float, ...]) -> list[float]:
     return [float(one) for one in found if low < one < high and 1e-150 < abs(one) < 1e150 and one not in near]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_tails_are_those_of_mpmath(name: str) -> None:
     """Values, and derivatives of logarithms by all arguments, relative to what they are."""
@@ -153,6 +156,7 @@ def difference(function: Any, given: list[Any], place: int, step: float) -> Any:
     return (at(-2) - 8.0 * at(-1) + 8.0 * at(1) - at(2)) / (12.0 * step)
 
 
+@pytest.mark.drawn(2)
 @names
 def test_derivatives_by_all_parameters(name: str) -> None:
     real, declared = getattr(stats, name), DECLARATIONS[name]
@@ -209,6 +213,7 @@ def test_second_derivatives_of_the_density(name: str) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.drawn(2)
 @names
 def test_parameters_that_there_are_not_give_nan(name: str) -> None:
     real, declared = getattr(stats, name), DECLARATIONS[name]

@@ -207,6 +207,7 @@ def test_it_is_interpreted_as_it_runs(name: str) -> None:
     check_derivatives(name)
 
 
+@pytest.mark.drawn(2)
 @programs
 def test_for_each_part_of_a_batch(name: str) -> None:
     function, x = PROGRAMS[name]
@@ -508,6 +509,7 @@ COUNTED: list[Callable[[Any], Any]] = [
 ]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("number", range(len(COUNTED)))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_what_is_counted(number: int, dtype: Any) -> None:

@@ -447,6 +447,7 @@ WITH_REPORT: dict[str, Function] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("place", "dtype"), [
     (0, np.float64), (1, np.float64), (slice(None), np.float64), (slice(None), np.complex128),
 ])  # fmt: skip

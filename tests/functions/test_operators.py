@@ -205,6 +205,7 @@ def test_gradients_keep_dtype_and_shape(row: Row, name: str) -> None:
         assert [one.spec for one in gradients.outputs] == [graph.inputs[one].spec for one in wanted]
 
 
+@pytest.mark.drawn(2)
 @differentiable
 def test_what_is_pushed_forward_is_what_is_pulled_back(row: Row) -> None:
     """<g, J v> of `jvp`, which differentiates rules at a cotangent of zeros, is <J^T g, v> of `vjp`."""

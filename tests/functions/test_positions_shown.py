@@ -86,6 +86,7 @@ def total(program: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return function
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
 def test_numpy_programs(program: Callable[[Any, Any], Any]) -> None:
     mine, given = C.copy(), C.copy()

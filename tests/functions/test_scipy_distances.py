@@ -14,6 +14,7 @@ from pullback.errors import ArgumentError, DTypeError, GradientError, ShapeError
 pytestmark = pytest.mark.part(8)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", [*MEASURES, "minkowski of order 3"])
 def test_vectors_that_coincide(name: str) -> None:
     """Their distance is 0, and its slope as PyTorch's of cdist; zeros are as SciPy has them."""

@@ -11,6 +11,7 @@ EXACT = {"distances": 1e-12}
 """Subjects whose values have all digits."""
 
 
+@pytest.mark.drawn(2)
 @programs
 def test_values_are_scipys(subject: str, name: str) -> None:
     assert_values(name, PROGRAMS[subject, name], EXACT.get(subject, 1e-9))

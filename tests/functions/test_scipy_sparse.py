@@ -61,6 +61,7 @@ def test_values_are_scipys(name: str) -> None:
     assert_values(name, PROGRAMS[name])
 
 
+@pytest.mark.drawn(2)
 @programs
 def test_first_and_second_derivatives(name: str) -> None:
     assert_derivatives(name, PROGRAMS[name])

@@ -80,6 +80,7 @@ def test_first_derivatives(name: str) -> None:
             np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", [name for name, row in SPECIAL.items() if row.exact is not None])
 def test_values_and_slopes_are_those_of_mpmath(name: str) -> None:
     """In the tails and near the ends as well, relative to what they are there."""

@@ -87,6 +87,7 @@ def flat(value: Any) -> list[Any]:
     return [leaf for one in value for leaf in flat(one)] if isinstance(value, tuple | list) else [value]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_do_what_pytorch_does(name: str) -> None:

@@ -180,6 +180,7 @@ def made(function: Any) -> int:
     return info.compilations + info.disk_hits
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_that_computes_with_sizes_is_compiled_once(program: Callable[[Any], Any]) -> None:
     # In one thread: how large work must be for threads to share it is measured.

@@ -66,6 +66,7 @@ def evolved(x: Any) -> Any:
     return (np.abs(state) ** 2 * np.arange(4)).sum()
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", INSIDE)
 def test_values_and_gradients_are_those_of_eager_code(name: str) -> None:
     function = INSIDE[name]

@@ -318,6 +318,7 @@ def test_eager_gradient_is_the_difference_quotient(name: str, seed: int) -> None
     agree(along, slope(function, arrays, directions), rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.drawn(2)
 @programs
 @seeds
 @pytest.mark.part(8)

@@ -273,6 +273,7 @@ def check(function: Function, compiled: Function, values: tuple[float, ...] = VA
         assert slope == pytest.approx((around[0] - around[1]) / (2 * width), rel=1e-4, abs=1e-8)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("function", ONE_PROGRAM)
 def test_one_program_for_all_numbers_of_turns(function: Function) -> None:
     compiled = pb.compile(pb.value_and_grad(function))

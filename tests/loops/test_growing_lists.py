@@ -126,6 +126,7 @@ FUNCTIONS = (
 )  # fmt: skip
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_one_program_for_all_lengths(function):
     compiled = pb.compile(pb.value_and_grad(function))
@@ -349,6 +350,7 @@ FOREIGN = (
 )  # fmt: skip
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("function", FOREIGN)
 def test_is_what_python_gives(function):
     compiled = pb.compile(function)

@@ -354,6 +354,7 @@ WITH_STATE = [
 ]  # fmt: skip
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("function", WITH_STATE)
 def test_what_turns_do_besides_values_counts(function: Function) -> None:
     compiled = pb.compile(function)

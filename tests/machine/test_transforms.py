@@ -22,6 +22,7 @@ def numbers(shape: tuple[int, ...], dtype: type = np.complex128) -> np.ndarray:
     return (RNG.normal(size=shape) + 1j * RNG.normal(size=shape)).astype(dtype)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("rows", [8, 13, 16, 21])

@@ -153,6 +153,7 @@ def test_vectors_look_for_rare_arguments_inside_the_loop(name: str, monkeypatch:
     assert not [symbol for symbol in calls if re.fullmatch(r"pullback\.rare\.\w+\.double\.\d+", symbol)]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.skipif(
     not {"avx2", "fma"} <= {name for name, has in llvm.get_host_cpu_features().items() if has},
     reason="runs the code for AVX2",

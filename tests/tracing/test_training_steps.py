@@ -488,6 +488,7 @@ def complex_tensors(m: Any, compiled: Compile) -> Any:
     return result.item(), w.grad.tolist(), shown(w, z)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_are_pytorchs(name: str) -> None:
     torch = pytest.importorskip("torch")
