@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import lru_cache
 from opcode import opname
 from types import CodeType, FrameType
@@ -44,6 +44,8 @@ class Origin:
     text: str
     target: str = ""
     rule: str = ""
+    instruction: int = field(default=0, compare=False)
+    """Which one of its function: tells in which order a line computes."""
 
     @property
     def place(self) -> str:
@@ -225,7 +227,7 @@ def _origin_at(code: CodeType, instruction: int) -> Origin:
     is_store = opname[code.co_code[instruction]].startswith("STORE_")
     statement, target = _statements(code.co_filename).lookup((line, end, column or 0, end_column), is_store)
     text = linecache.getline(code.co_filename, statement or line).strip()
-    return Origin(code.co_filename, line, text, target)
+    return Origin(code.co_filename, line, text, target, instruction=instruction)
 
 
 def place_of_caller() -> str:

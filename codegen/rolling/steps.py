@@ -129,7 +129,7 @@ def even_parts(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int
 
     Where several cuts between steps hand over as little, it is the one that leaves the longest part, then
     steps that come from the same lines: what is in front of a loop may look like the end of a step. Then the
-    one whose steps begin where lines are gone back to, as at the beginning of a turn.
+    one whose steps begin where code is gone back to, as at the beginning of a turn.
     """
     phases = _best_phases(stretch, sequence, place)
     known: Places = {}
@@ -137,7 +137,7 @@ def even_parts(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int
     longest = (max(parts, key=lambda part: part.steps) for parts in found)
     best = max(
         longest,
-        key=lambda part: (part.steps, -_lines_that_differ(part, sequence), -_lines_back(part, sequence)),
+        key=lambda part: (part.steps, -_lines_that_differ(part, sequence), -_ways_back(part, sequence)),
     )
     phase = best.start % stretch.period
     return list(split_evenly(next(one for one in phases if one.start % one.period == phase), sequence, known))
@@ -150,10 +150,11 @@ def _lines_that_differ(stretch: Stretch, sequence: Sequence[Node]) -> int:
     return sum(first.origin.line != second.origin.line for first, second in pairs)
 
 
-def _lines_back(stretch: Stretch, sequence: Sequence[Node]) -> int:
-    """How many operations of a step come from an earlier line than the one before them."""
-    lines = [node.origin.line for node in sequence[stretch.start : stretch.start + stretch.period]]
-    return sum(line < before for before, line in pairwise(lines))
+def _ways_back(stretch: Stretch, sequence: Sequence[Node]) -> int:
+    """How many operations of a step come from earlier code than the one before them."""
+    step = [node.origin for node in sequence[stretch.start : stretch.start + stretch.period]]
+    places = [(origin.line, origin.instruction) for origin in step]
+    return sum(place < before for before, place in pairwise(places))
 
 
 Places = dict[tuple[int, int], list[list[int]]]
