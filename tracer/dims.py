@@ -403,11 +403,10 @@ def apply(function: str, *operands: Any) -> Any:
         return _moved(first, second if function == "add" else -second)
     if function == "add" and isinstance(second, Dim) and type(first) is int:
         return _moved(second, first)
-    if isinstance(first, Dim) and isinstance(second, Dim):
-        if function == "subtract":
-            (whole, more), (other, less) = base_of(first.formula), base_of(second.formula)
-            if whole == other:
-                return more - less
+    if isinstance(first, Dim) and isinstance(second, Dim) and function in ("add", "subtract"):
+        found = _of_multiples(first.formula, second.formula, 1 if function == "add" else -1)
+        if found is not None:
+            return found if isinstance(found, int) else with_formula(result, found)
         if function == "add":
             for one, rest in ((first, second), (second, first)):
                 if (found := _sum_with(one.formula, rest.formula)) is not None:
@@ -461,14 +460,36 @@ def _rest(difference: Any, other: Any, kept: int) -> Formula | None:
 
 def _moved(size: Dim, difference: int) -> int:
     """A size and some more or less, in whose formula what was added before is added up."""
-    value = int(size) + difference
     whole, before = base_of(size.formula)
-    difference += before
+    return with_formula(int(size) + difference, _plus(whole, difference + before))
+
+
+def _plus(whole: Formula, difference: int) -> Formula:
     if not difference:
-        return with_formula(value, whole)
+        return whole
     function = "add" if difference > 0 else "subtract"
-    formula = Computed(function, (whole, abs(difference)), whole.depth + 1)
-    return with_formula(value, formula)
+    return Computed(function, (whole, abs(difference)), whole.depth + 1)
+
+
+def _of_multiples(first: Formula, second: Formula, sign: int) -> Formula | int | None:
+    """The sum of multiples of one size, `3 * n - 2 * n`, or the difference: one of it; None of all else."""
+    (size, times, more), (same, also, less) = _terms_of(first), _terms_of(second)
+    if size != same:
+        return None
+    times, more = times + sign * also, more + sign * less
+    if times < 1:
+        return None if times else more
+    return _plus(size if times == 1 else Computed("multiply", (times, size), size.depth + 1), more)
+
+
+def _terms_of(formula: Formula) -> tuple[Formula, int, int]:
+    """The size in `3 * n - 1`, how many times it is taken, and how many elements it then has more."""
+    whole, more = base_of(formula)
+    if isinstance(whole, Computed) and whole.function == "multiply":
+        size, times = whole.operands if isinstance(whole.operands[0], _FORMULAS) else whole.operands[::-1]
+        if isinstance(times, int) and isinstance(size, _FORMULAS):
+            return size, times, more
+    return whole, 1, more
 
 
 def _sum_with(part: Formula, rest: Formula) -> Formula | None:
@@ -528,4 +549,6 @@ def _of_sizes(function: str, first: int, second: int, *formulas: int) -> int | f
     """
     found = apply(function, first, second)
     formula = formula_of(found)
-    return found if formula is None or isinstance(formula, Computed) or id(formula) in formulas else None
+    is_known = formula is None or isinstance(formula, Computed)
+    given = (one.formula for one in (first, second) if isinstance(one, Dim))
+    return found if is_known or any(_terms_of(one)[0] is formula for one in given) else None

@@ -420,6 +420,9 @@ def test_arithmetic_on_sizes_keeps_their_names() -> None:
     assert formula_of(n - 2 + 1) == formula_of(n - 1) and formula_of((n - 1) + 1) is n.formula
     assert formula_of(n * 1) is n.formula and formula_of(n + m) != formula_of(m + n)
     assert formula_of(n - 5) is None, "nothing is made of nothing"
+    width = 3 * n - 2 * n
+    assert width == 5 and formula_of(width) is n.formula and formula_of(n + n - 1) == formula_of(2 * n - 1)
+    assert formula_of(4 * n - (n - 1)) == formula_of(3 * n + 1) and formula_of(3 * m + 2 - m * 3) is None
     assert type(pickle.loads(pickle.dumps(n))) is int and type(copy.deepcopy(n / m)) is float
     long = n
     for _ in range(3000):
@@ -431,6 +434,7 @@ def test_what_is_computed_of_sizes_again_is_the_same() -> None:
     n, m, large = (Dim(size, Source(name)) for size, name in ((40, "n"), (40, "m"), (2**40, "large")))
     assert (2 * n).formula is (2 * n).formula and (n + m).formula is (n + m).formula
     assert (2 * n).formula != (2 * m).formula and formula_of(2 * n - 2 * n) is None
+    assert 2 * n - n is 2 * n - n
     assert (large * large).formula is not (large * large).formula  # each with an origin of its own
 
 

@@ -66,7 +66,7 @@ LAST_KNOWN_LLVM = 22
 
 def emit(module: llvm.ModuleRef) -> bytes:
     """The machine code of an optimised module."""
-    with _set("disable-lsr", True):
+    with _set("disable-lsr", True), _set("disable-post-ra", True):
         return target_machine().emit_object(module)
 
 
@@ -76,6 +76,8 @@ def _set(option: str, value: bool) -> Iterator[None]:
 
     Constraint elimination takes a quarter of the time, for comparisons that are not there. Loop strength
     reduction takes minutes where a loop walks dozens of arrays; to add an index to an address costs nothing.
+    The scheduler behind the allocation of registers takes the square of a block's length, half of all where
+    arguments are many, and processors put instructions in another order by themselves.
 
     Options are for the process; Numba's lock is held meanwhile, so nobody else compiles.
     """
