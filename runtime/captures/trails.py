@@ -47,6 +47,7 @@ class Trail:
         self._names_in = reached.names_in
         self._passing = passing
         self._outline = _outline(roots)
+        self._is_bare = _are_bare(roots)
         self._fingerprint = _Fingerprint(roots, self._names)
         self._mappings: dict[int, tuple[Mapping[str, Any], Names]] = {}
         self._functions: list[FunctionType] = []
@@ -76,7 +77,10 @@ class Trail:
         """Whether a walk from these roots would find the same code."""
         return (
             _outline(roots) == self._outline
-            and _Fingerprint(roots, self._names).marks == self._fingerprint.marks
+            and (
+                (self._is_bare and _are_bare(roots))
+                or _Fingerprint(roots, self._names).marks == self._fingerprint.marks
+            )
             and not any(map(ATTRIBUTES, self._without_attributes))
             and self._has_same_names()
             and all(map(_holds_no_code, self._without_code))
@@ -167,6 +171,15 @@ FROZEN = (tuple, frozenset, BuiltinFunctionType, MethodType, staticmethod, class
 def _outline(roots: Sequence[Any]) -> list[Any]:
     """Of each root that is a function its code and its module: what a fingerprint says too, found sooner."""
     return [(one.__code__, id(one.__globals__)) if type(one) is FunctionType else None for one in roots]
+
+
+def _are_bare(roots: Sequence[Any]) -> bool:
+    """Whether they are functions that hold nothing of their own, of which an outline says all."""
+    return all(
+        type(one) is FunctionType
+        and not (one.__closure__ or one.__defaults__ or one.__kwdefaults__ or one.__dict__)
+        for one in roots
+    )
 
 
 class _Fingerprint:

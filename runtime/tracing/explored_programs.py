@@ -253,7 +253,7 @@ def _code_of(function: Function) -> Any:
 def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
     plain = plain_function(function)
     if plain is None:
-        return Explored(None, {}, tuple(code.namespaces.values()), False)
+        return Explored(None, {}, _asking(code), False)
     functions = {one: _reached(one) for one in code.functions}
     helpers = [one for one in functions if one is not plain]
     writes = writes_of(plain.__code__)
@@ -270,11 +270,10 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
     names = [names_of(one.__code__) for one in functions]
     read = () if any(one.reads_all for one in names) else [one.attributes for one in names]
     attributes = frozenset[str]().union(*read)
-    asking = [variables for variables, name, _ in reads if name in ASKED]
     return Explored(
         plain,
         functions,
-        tuple({id(one): one for one in asking}.values()) if is_fixed else tuple(code.namespaces.values()),
+        _asking(code),
         is_fixed,
         None if perhaps_all else writes.parameters,
         is_writing,
@@ -285,6 +284,14 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
         attributes,
         tuple(code.of_numbers),
     )
+
+
+def _asking(code: Reached) -> tuple[dict[str, Any], ...]:
+    """The variables of modules whose code asks for types; of all modules where code computes names."""
+    if code.reads_all:
+        return tuple(code.namespaces.values())
+    asking = [one for one in code.functions if not ASKED.keys().isdisjoint(names_of(one.__code__).loaded)]
+    return tuple({id(one.__globals__): one.__globals__ for one in asking}.values())
 
 
 def _concerned(
