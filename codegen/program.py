@@ -352,7 +352,7 @@ def _runner(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runne
     everything = plan.used_inputs == list(range(len(plan.graph.inputs)))
     if plain and everything and len(kernels) == 1:
         (one,) = program.kernels
-        if one.sharing is None and one.buffers == (*program.inputs, *program.filled):
+        if one.sharing is None and not one.shares_bodies and one.buffers == (*program.inputs, *program.filled):
             return _plain_runner(kernels[0], specs, one.numbers, len(plan.outputs))
     return _staged_runner(program, plan, kernels, specs)
 
@@ -474,6 +474,14 @@ def _kernel_runner(
 ) -> Callable[[list[np.ndarray]], None]:
     """A closure that calls one function with its arrays, or in threads with a part of the loop each."""
     places, numbers = [position[buffer] for buffer in call.buffers], call.numbers
+
+    def run_sharing(values: list[np.ndarray]) -> None:
+        threads = get_num_threads()
+        have_workers(threads - 1)
+        kernel(*[values[place] for place in places], *numbers, threads)
+
+    if call.shares_bodies:
+        return run_sharing
     if call.sharing is None:
         return lambda values: kernel(*[values[place] for place in places], *numbers)
     extent, per_thread = call.sharing.extent, call.sharing.parts_per_thread

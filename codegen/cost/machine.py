@@ -29,6 +29,8 @@ EXPENSIVE = TRANSCENDENTAL
 """Multiplications per element from which a value is worth a place in the cache, not a second computation."""
 LEAST_HAND_OVER, MOST_HAND_OVER = 20_000.0, 80_000.0
 """Work is never shared among threads below, and always above, whatever a busy machine measures."""
+LEAST_AGAIN = 12_000.0
+"""The same of work that is done again before the other thread sleeps: to give and to wait takes a sixth of it."""
 NUMBER = 8
 """Bytes of a number in double precision, in which rates and vectors are counted."""
 
@@ -245,13 +247,15 @@ class Machine:
         """Whether a loop may be the first of those that threads share: it has a fifth of the least work."""
         return nanoseconds >= LEAST_HAND_OVER / 5
 
-    def is_worth_sharing(self, nanoseconds: float) -> bool:
-        """Whether work gains by another thread.
+    def is_worth_sharing(self, nanoseconds: float, times: int = 1) -> bool:
+        """Whether work that is done so many times in a row gains by another thread.
 
         Whoever has work for T is done after (T + L) / 2 with a thread that begins after L: sharing never
-        loses time where T is more than L, and halves it where the thread is awake.
+        loses time where T is more than L, and halves it where the thread is awake. It sleeps the first time
+        only.
         """
-        return nanoseconds > LEAST_HAND_OVER and nanoseconds > self._hand_over
+        least = LEAST_HAND_OVER if times == 1 else LEAST_AGAIN
+        return nanoseconds > least and nanoseconds * times > self._hand_over
 
     @property
     def _hand_over(self) -> float:

@@ -2,7 +2,7 @@
 
 Every access is compared with the extents of its buffer. Memory begins as nan, and what is read before this
 buffer has written it is an error, also where buffers share memory. Iterations of parallel loops, and the
-parts that threads would have, run in random order. Scalar functions are NumPy's and SciPy's, so this is what
+parts that threads would have, run in random order, and a part that uses what another one writes is an error. Scalar functions are NumPy's and SciPy's, so this is what
 compiled code is compared with.
 """
 
@@ -12,7 +12,9 @@ import contextlib
 import math
 import operator
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,9 +26,10 @@ from ...tracer.records import record
 from ..blas import gemm
 from ..whole_calls import FUNCTIONS as WHOLE_FUNCTIONS
 from .expressions import Apply, Buffer, Cast, Const, Expr, Extent, Load, Select, Variable
-from .kernels import Kernel, Program, ProgramError, Sharing
+from .kernels import Kernel, Program, ProgramError
 from .statements import (
     PART,
+    THREADS,
     WHOLE,
     Accumulate,
     Assign,
@@ -39,6 +42,8 @@ from .statements import (
     Library,
     Return,
     Section,
+    Shared,
+    Sharing,
     Span,
     Stmt,
     Store,
@@ -109,31 +114,32 @@ class _Budget:
 
 def _run(kernel: Kernel, memory: Mapping[Buffer, _Memory], chance: random.Random, left: _Budget) -> None:
     function, sharing = kernel.function, kernel.sharing
-    numbers = [one for one in function.parameters if isinstance(one, Variable) and one not in PART]
+    numbers = [one for one in function.parameters if isinstance(one, Variable) and one not in (*PART, THREADS)]
     variables = {one.name: value for one, value in zip(numbers, kernel.numbers, strict=True)}
+    run = _Run(memory, variables, chance, left)
     if sharing is None:
-        _Run(memory, variables, chance, left).body(function.statements)
-        return
-    count = chance.randint(1, min(MOST_PARTS, sharing.extent))
-    ends = [sharing.extent * place // count for place in range(count + 1)]
-    parts = [_own_memory(memory, sharing) for _ in range(count)]
-    for place in chance.sample(range(count), count):
-        bounds = {one.name: end for one, end in zip(PART, ends[place : place + 2])}
-        _Run(parts[place], variables | bounds, chance, left).body(function.statements)
-    for buffer, monoid in sharing.totals:
-        total = memory[buffer]
-        for place, part in enumerate(parts):
-            combined = part[buffer].values
-            if place:
-                combined = monoid.fold.evaluate(total.values, combined)
-            total.values[...] = combined
-            total.marks[...] = part[buffer].marks
+        run.body(function.statements)
+    else:
+        run.in_parts(function.statements, sharing.extent, sharing)
 
 
 def _own_memory(memory: Mapping[Buffer, _Memory], sharing: Sharing) -> dict[Buffer, _Memory]:
     """What a part works on: its totals and its scratch are its own."""
-    own = (*sharing.private, *(buffer for buffer, _ in sharing.totals))
-    return {**memory, **{one: _Memory.poisoned(memory[one].values.shape, one.dtype) for one in own}}
+    return {**memory, **{one: _Memory.poisoned(memory[one].values.shape, one.dtype) for one in sharing.own}}
+
+
+@record
+class _Touches:
+    """Which parts of what threads share have read, or written, the bytes at which an element begins."""
+
+    read: dict[int, set[int]] = field(default_factory=dict)
+    written: dict[int, set[int]] = field(default_factory=dict)
+
+    def note(self, address: int, part: int, writes: bool) -> bool:
+        """Whether an access is safe: no other part writes what one reads or writes."""
+        (self.written if writes else self.read).setdefault(address, set()).add(part)
+        writers, readers = self.written.get(address, set()), self.read.get(address, set())
+        return not writers or len(writers | readers) == 1
 
 
 @record
@@ -172,6 +178,19 @@ class _Memory:
         self.values[...] = values
         self.marks[...] = self.written
 
+    @cached_property
+    def address(self) -> int:
+        """Of its first element."""
+        first: int = self.values.__array_interface__["data"][0]
+        return first
+
+    def address_of(self, place: Sequence[int]) -> int:
+        return self.address + sum(map(operator.mul, place, self.values.strides))
+
+    def addresses(self) -> Iterator[int]:
+        """Of all elements."""
+        return map(self.address_of, np.ndindex(self.values.shape))
+
     def part(self, change: Callable[[np.ndarray], np.ndarray]) -> _Memory:
         """A view of some of it."""
         return _Memory(change(self.values), change(self.marks), self.mark)
@@ -201,6 +220,10 @@ class _Run:
         self.left = left
         self.statement: Stmt = Return()
         """The one that is run."""
+        self.part = 0
+        """Which part of what threads share is run ..."""
+        self.touches: _Touches | None = None
+        """... and what all of them have read and written; None where nothing is shared."""
 
     def body(self, statements: Body) -> None:
         with contextlib.suppress(_Returned):
@@ -235,6 +258,8 @@ class _Run:
                     self._run(body)
             case If(cases, otherwise):
                 self._run(next((body for truth, body in cases if self.value(truth)), otherwise))
+            case Shared(extent, body, sharing):
+                self.in_parts(body, self.value(extent), sharing)
             case Check(condition, error):
                 if not self.value(condition):
                     raise IndexError(error)
@@ -258,6 +283,34 @@ class _Run:
             self.variables[loop.variable.name] = step
             self._run(loop.body)
 
+    def in_parts(self, statements: Body, extent: int, sharing: Sharing) -> None:
+        """Statements that threads share, in some number of parts and in any order."""
+        count = self.chance.randint(1, min(MOST_PARTS, extent))
+        ends = [extent * place // count for place in range(count + 1)]
+        memory, variables, touches = self.memory, self.variables, _Touches()
+        parts = [_own_memory(memory, sharing) for _ in range(count)]
+        for place in self.chance.sample(range(count), count):
+            bounds = {one.name: end for one, end in zip(PART, ends[place : place + 2])}
+            run = _Run(parts[place], variables | bounds, self.chance, self.left)
+            run.part, run.touches = place, touches
+            run.body(statements)
+        for buffer, monoid in sharing.totals:
+            total = memory[buffer]
+            for place, part in enumerate(parts):
+                combined = part[buffer].values
+                if place:
+                    combined = monoid.fold.evaluate(total.values, combined)
+                total.values[...] = combined
+                total.marks[...] = part[buffer].marks
+
+    def _touch(self, memory: _Memory, place: Sequence[int] | None = None, writes: bool = False) -> None:
+        """Note an access to an element, or to all: no other part may write what this one uses."""
+        if self.touches is None:
+            return
+        for address in [memory.address_of(place)] if place is not None else memory.addresses():
+            if not self.touches.note(address, self.part, writes):
+                self._fail("a part writes what another one uses")
+
     # --- expressions --------------------------------------------------------------------------------------
 
     def value(self, one: Expr) -> Any:
@@ -271,6 +324,7 @@ class _Run:
                 place = self._place(buffer, indices)
                 if memory.marks[place] != memory.written:
                     self._fail(f"{buffer.name}{list(place)} is read before it is written")
+                self._touch(memory, place)
                 return memory.values[place]
             case Const(value, dtype):
                 return int(value) if dtype == INT64 else dtype.type(value)
@@ -299,11 +353,13 @@ class _Run:
         memory, place = self.memory[target.buffer], self._place(target.buffer, target.indices)
         memory.values[place] = value
         memory.marks[place] = memory.written
+        self._touch(memory, place, writes=True)
         return place
 
     def _copy(self, target: Load, source: Load) -> None:
         """A copy of what nobody has written is as little written: of a choice the side that is not taken."""
         memory, place = self.memory[source.buffer], self._place(source.buffer, source.indices)
+        self._touch(memory, place)
         copied = self._store(target, memory.values[place])
         if memory.marks[place] != memory.written:
             self.memory[target.buffer].marks[copied] = 0
@@ -318,6 +374,8 @@ class _Run:
         for operand in read:
             if not operand.is_written:
                 self._fail(f"{one.function} reads what is not written")
+            self._touch(operand)
+        self._touch(out, writes=True)
         plain = [operand.values if isinstance(operand, _Memory) else operand for operand in given]
         result = LIBRARY[one.function](*plain)
         out.marks[...] = out.written

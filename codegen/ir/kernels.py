@@ -7,11 +7,10 @@ from dataclasses import field, replace
 from functools import cached_property
 
 from pullback.tracer.errors import PullbackError
-from pullback.tracer.operator import Monoid
 
 from ...tracer.records import record
 from .expressions import Buffer
-from .statements import Function, buffers
+from .statements import THREADS, Function, Sharing, buffers
 
 
 class ProgramError(PullbackError, AssertionError):
@@ -21,32 +20,18 @@ class ProgramError(PullbackError, AssertionError):
 
 
 @record(frozen=True, slots=True)
-class Sharing:
-    """How threads share a function, in parts of the iterations of its parallel loops."""
-
-    extent: int
-    """How many iterations there are in the call that was traced."""
-    totals: tuple[tuple[Buffer, Monoid], ...] = ()
-    """What each part adds up for itself, to be combined in the order of the parts."""
-    private: tuple[Buffer, ...] = ()
-    """Scratch that each part has for itself."""
-    parts_per_thread: int = 1
-    """With more, whoever has been held up does fewer of them; products are slower in smaller parts."""
-
-    @property
-    def own(self) -> tuple[Buffer, ...]:
-        """The buffers of which each part has one."""
-        return (*self.private, *(total for total, _ in self.totals))
-
-
-@record(frozen=True, slots=True)
 class Kernel:
     """A call of a function."""
 
     function: Function
     numbers: tuple[int | float, ...] = ()
-    """The values of those of its parameters that are variables, but for the bounds of a part."""
+    """The values of those of its parameters that are variables, but for the bounds of a part and `THREADS`."""
     sharing: Sharing | None = None
+
+    @property
+    def shares_bodies(self) -> bool:
+        """Whether threads share bodies inside of it, so that it is told how many there are."""
+        return THREADS in self.function.parameters
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:

@@ -23,7 +23,7 @@ def called_in_code() -> frozenset[str]:
     """The functions and constants that generated code may name."""
     others = (
         "np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "ComplexCall", "ForeignCall",
-        "HostCall",
+        "HostCall", "parts_of",
     )  # fmt: skip
     wholes = [function.__name__ for function in FUNCTIONS]
     dtypes = [dtype.name for dtype in SUPPORTED]

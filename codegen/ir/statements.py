@@ -139,7 +139,40 @@ class Span:
 
 WHOLE = Span()
 PART = (Variable("start"), Variable("stop"))
-"""The parameters of a function that threads share: which iterations of its parallel loops to run."""
+"""What a part has, where threads share a function or a body: which iterations of its parallel loops to run."""
+THREADS = Variable("threads")
+"""The parameter of a function in which threads share bodies: how many threads there are."""
+
+
+@record(frozen=True, slots=True)
+class Sharing:
+    """How threads share a function or a body, in parts of the iterations of its parallel loops."""
+
+    extent: int
+    """How many iterations there are in the call that was traced."""
+    totals: tuple[tuple[Buffer, Monoid], ...] = ()
+    """What each part adds up for itself, to be combined in the order of the parts."""
+    private: tuple[Buffer, ...] = ()
+    """Scratch that each part has for itself."""
+    parts_per_thread: int = 1
+    """With more, whoever has been held up does fewer of them; products are slower in smaller parts."""
+
+    @property
+    def own(self) -> tuple[Buffer, ...]:
+        """The buffers of which each part has one."""
+        return (*self.private, *(total for total, _ in self.totals))
+
+
+@record(frozen=True, slots=True)
+class Shared:
+    """A body that threads run at once, each some parts of so many iterations: those from `start` to `stop`.
+
+    Nothing that is defined in it is known behind it.
+    """
+
+    extent: Expr
+    body: Body
+    sharing: Sharing
 
 
 @record(frozen=True, slots=True)
@@ -179,7 +212,7 @@ class Host:
 
 
 Stmt = Union[  # noqa: UP007  of forward references
-    Let, Assign, Store, Accumulate, For, While, If, Check, Return, View, Library, Host
+    Let, Assign, Store, Accumulate, For, While, If, Shared, Check, Return, View, Library, Host
 ]
 Body = tuple[Stmt, ...]
 
@@ -192,7 +225,7 @@ def narrowed(value: Expr) -> Expr:
 
 def bodies(statement: Stmt) -> tuple[Body, ...]:
     """The statements inside of a statement, in order."""
-    if isinstance(statement, For | While):
+    if isinstance(statement, For | While | Shared):
         return (statement.body,)
     if isinstance(statement, If):
         return (*(body for _, body in statement.cases), statement.otherwise)
@@ -201,7 +234,7 @@ def bodies(statement: Stmt) -> tuple[Body, ...]:
 
 def with_bodies(statement: Stmt, change: Callable[[Body], Body]) -> Stmt:
     """The statement with other statements inside."""
-    if isinstance(statement, For | While):
+    if isinstance(statement, For | While | Shared):
         return replace(statement, body=change(statement.body))
     if isinstance(statement, If):
         cases = tuple((condition, change(body)) for condition, body in statement.cases)
@@ -231,7 +264,7 @@ def _with_expressions(part: Any, change: Callable[[Expr], Expr | None]) -> Any:
     return replace(part, **changed) if changed else part
 
 
-UNTOUCHED = frozenset(("origin", "origins", "monoid", "dtype", "function", "kind", "buffer", "source"))
+UNTOUCHED = frozenset(("origin", "origins", "monoid", "dtype", "function", "kind", "buffer", "source", "sharing"))
 """What has no expressions in it."""
 
 
@@ -245,7 +278,7 @@ def _changeable(kind: type) -> tuple[str, ...]:
 
 def origins_of(statement: Stmt) -> Origins:
     """Where a statement comes from; what only holds others comes from nowhere."""
-    return () if isinstance(statement, For | While | If | Check | Return) else statement.origins
+    return () if isinstance(statement, For | While | If | Shared | Check | Return) else statement.origins
 
 
 def walk(statements: Iterable[Stmt]) -> Iterator[Stmt]:
@@ -267,6 +300,8 @@ def own_expressions(statement: Stmt) -> Iterator[Expr]:
             yield from (variable, start, stop)
         case While(condition) | Check(condition):
             yield condition
+        case Shared(extent):
+            yield from (extent, THREADS)
         case If(cases):
             yield from (condition for condition, _ in cases)
         case View(_, _, shape):
@@ -295,6 +330,11 @@ def expressions(statements: Iterable[Stmt]) -> Iterator[Expr]:
 def mentions(variable: Variable, statements: Iterable[Stmt]) -> bool:
     """Whether statements read or write a variable."""
     return any(one == variable for one in expressions(statements))
+
+
+def defined_in(statements: Iterable[Stmt]) -> set[str]:
+    """The names of the variables that statements give values."""
+    return {one.variable.name for one in walk(statements) if isinstance(one, Let | Assign | For)}
 
 
 def buffers(statements: Iterable[Stmt], asked: bool = True) -> set[Buffer]:

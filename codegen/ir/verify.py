@@ -42,12 +42,15 @@ from .statements import (
     Kind,
     Let,
     Library,
+    Return,
     Section,
+    Shared,
     Span,
     Stmt,
     Store,
     View,
     While,
+    defined_in,
     origins_of,
     own_expressions,
 )
@@ -95,10 +98,12 @@ class _Verifier:
         self.on_path: dict[frozenset[_Truth], dict[str, np.dtype]] = {}
         """What is known besides on a path: choices that come later are the same."""
         self.opposites: dict[Expr, Expr] = {}
-        self.own = {*(() if sharing is None else sharing.own)}
-        """Buffers of which each part has one."""
+        self.sharing = sharing
+        """How threads share what is verified, if they do."""
+        self.of_all: set[str] = set()
+        """Variables that are defined in front of what threads share: there is one for all of them."""
         self.walking: set[str] = {PART[0].name}
-        """Variables that differ between the parts of a shared function."""
+        """Variables that differ between the parts of what threads share."""
         self.statement: Stmt | None = None
         unknown = self.buffers - {*program.inputs, *program.filled}
         if unknown:
@@ -131,6 +136,9 @@ class _Verifier:
         match one:
             case Let(variable, value) | Assign(variable, value):
                 self._same(variable.dtype, value.dtype)
+                if isinstance(one, Assign):
+                    self._require_own(variable)
+                self.of_all.discard(variable.name)
                 self.known[variable.name] = variable.dtype
                 self._note_walk(variable, value)
                 if isinstance(value, Apply) and value.function == "not":
@@ -139,6 +147,8 @@ class _Verifier:
                 self._same(target.dtype, value.dtype)
                 if isinstance(target, Load):
                     self._writes(target.buffer, target.indices)
+                else:
+                    self._require_own(target)
             case For(variable, start, stop, body):
                 self._same(INT64, variable.dtype, start.dtype, stop.dtype)
                 self._require(bool(body), "a loop does nothing")
@@ -159,6 +169,10 @@ class _Verifier:
             case If(cases):
                 self._same(BOOL, *(condition.dtype for condition, _ in cases))
                 self._choice(one)
+            case Shared():
+                self._parts(one)
+            case Return():
+                self._require(self.sharing is None, "a part ends the function")
             case Check(condition):
                 self._same(BOOL, condition.dtype)
             case View(buffer, source):
@@ -176,10 +190,28 @@ class _Verifier:
                 rows = () if sections[-1].rows.start is None else (sections[-1].rows.start,)
                 self._writes(sections[-1].buffer, (*sections[-1].places, *rows))
             case Host(_, _, operands):
-                self._require(self.kernel.sharing is None, "threads that share a function call Python")
+                self._require(self.sharing is None, "threads that share work call Python")
                 for section in operands:
                     self._reads(section.buffer)
                 self._writes(operands[-1].buffer, operands[-1].places)
+
+    def _parts(self, one: Shared) -> None:
+        """What threads run at once: what one of them defines is known to nobody else, nor behind."""
+        self._same(INT64, one.extent.dtype)
+        self._require(self.sharing is None, "threads share a body of what they share")
+        for buffer in one.sharing.own:
+            self._reads(buffer)
+        with self._inside():
+            self.sharing, self.of_all = one.sharing, {*self.known}
+            self.known |= {bound.name: bound.dtype for bound in PART}
+            self.walking.add(PART[0].name)
+            self._body(one.body)
+        self.sharing, self.of_all = None, set()
+        for name in defined_in(one.body):
+            self.known.pop(name, None)
+
+    def _require_own(self, variable: Variable) -> None:
+        self._require(variable.name not in self.of_all, f"all parts write {variable.name}")
 
     def _choice(self, one: If) -> None:
         """After a choice is known what each side has defined; and what one has, on its path."""
@@ -259,10 +291,10 @@ class _Verifier:
         self._require(buffer in self.buffers, f"{buffer.name} is no parameter")
 
     def _writes(self, buffer: Buffer, place: Iterable[Expr | Span]) -> None:
-        """A write; in a function that threads share each part must write places, or buffers, of its own."""
+        """A write; where threads share work each part must write places, or buffers, of its own."""
         self._reads(buffer)
         self._require(buffer not in self.read_only, f"{buffer.name} is an input, and written")
-        if self.kernel.sharing is not None and buffer not in self.own:
+        if self.sharing is not None and buffer not in self.sharing.own:
             indices = [index for index in place if not isinstance(index, Span)]
             self._require(any(map(self._walks, indices)), f"all parts write the same of {buffer.name}")
 

@@ -30,8 +30,7 @@ from ..cost.machine import this_machine
 from .blocking import rows_of_block
 from .expression import AnyIndex, Index, Load
 from .extents import Symbol
-from .stages import Stage
-from .tree import Call, Host, Loop, LoopTree, Root, Store, View, roots_in
+from .tree import Call, Host, Loop, LoopTree, Root, Stage, Store, View, roots_in
 
 Lifetime = tuple[int, int]
 """The positions of the first write and of the last use, among the outermost loops or the stages."""
@@ -119,7 +118,14 @@ class Allocation:
             return False
         is_called_with = any(isinstance(root, Host) for root in self.readers.get(node, ()))
         needs_array = bool(self.tree.kept[node]) or any(root.needs_array for root in makers) or is_called_with
-        return needs_array or _is_of_choice(node) or len({*self._stages(node)}) > 1
+        crosses_stages = len({*self._stages(node)}) > 1 or self._leaves_shared_stage(node)
+        return needs_array or _is_of_choice(node) or crosses_stages
+
+    def _leaves_shared_stage(self, node: Node) -> bool:
+        """Whether threads that share a stage of a step make what others read."""
+        stages = {root: _shared_stage(root) for root in self.makers[node]}
+        readers = self.readers.get(node, ())
+        return any(one and any(_shared_stage(reader) is not one for reader in readers) for one in stages.values())
 
     def _stages(self, *nodes: Node) -> Lifetime:
         """The first and the last stage that use some values."""
@@ -286,6 +292,12 @@ def _is_of_choice(node: Node) -> bool:
         return False
     loop = LoopNode(node.operands[0])
     return loop.is_choice and node.attributes["index"] >= loop.carries
+
+
+def _shared_stage(root: Root) -> Stage | None:
+    """The stage of a step that it is in, if threads share that."""
+    stages = root.steps[-1].stages if root.steps else []
+    return next((one for one in stages if one.shared and any(item is root.nest for item in one.items)), None)
 
 
 def _loops_at(root: Root, indices: Sequence[AnyIndex]) -> list[Loop | None]:

@@ -22,11 +22,11 @@ from ..host import HostCall
 from ..ir.names import NEEDED, NamePool
 from ..rewriting.unroll import SMALL
 from .allocation import Allocation
-from .expression import AnyIndex, axes_in, is_number
+from .expression import AnyIndex, is_number
 from .extents import ONE, Symbol
 from .fuse import fuse
-from .stages import Stage, split_into_stages
-from .tree import Host, LoopTree, MatrixProduct, RangeCheck, Root
+from .stages import is_private, split_into_stages
+from .tree import Host, Loop, LoopTree, MatrixProduct, RangeCheck, Root, Stage
 
 PARTS_PER_THREAD = 4
 """Where parts cost nothing: a thread that is held up leaves some to the others."""
@@ -68,7 +68,9 @@ class Plan:
         if self.counts:
             self.filled.append(make_input(Spec((len(self.counts),), INT64), NEEDED))
         bounds = {one.name for one in ir.PART}
-        is_shared = any(stage.shared for stage in self.stages)
+        if shares_steps := any(one.stages for root in self.tree.roots for one in root.steps):
+            bounds.add(ir.THREADS.name)
+        is_shared = shares_steps or any(stage.shared for stage in self.stages)
         given = [node.name for node in self.inputs]
         self._named_after = names_after_others(graph)
         self.buffers = self._buffers(NamePool({stem} | bounds if is_shared else {stem}, given), len(stored))
@@ -144,14 +146,14 @@ class Plan:
     # --- stages -------------------------------------------------------------------------------------------
 
     def sharing(self, stage: Stage, used: Set[ir.Buffer]) -> ir.Sharing | None:
-        """How threads share a stage whose function uses these buffers, if they do."""
+        """How threads share a stage whose statements use these buffers, if they do."""
         if stage.shared is None:
             return None
-        own = [root for root in self.tree.roots if self._stage_of(root) is stage]
-        roots = [root for root in own if root.path and not isinstance(root, RangeCheck)]
-        totals = dict.fromkeys(root.node for root in roots if root.first_reduced is root.path[0])
+        own = [root for root in self.tree.roots if any(root.nest is item for item in stage.items)]
+        roots = [root for root in own if isinstance(root.nest, Loop) and not isinstance(root, RangeCheck)]
+        totals = dict.fromkeys(root.node for root in roots if root.first_reduced is root.nest)
         partial = [node for node in totals if node in self.buffers]
-        common = {*partial, *(root.node for root in roots if not self._is_private(root))}
+        common = {*partial, *(root.node for root in roots if not is_private(root, self.tree))}
         inside = {root.node for root in roots} - common
         private = tuple(self.buffers[node] for node in self.filled if node in inside)
         memory = sum(self.buffers[node].nbytes for node in partial) + sum(one.nbytes for one in private)
@@ -161,15 +163,6 @@ class Plan:
             (self.buffers[node], _monoid_of(node)) for node in partial if self.buffers[node] in used
         )
         return ir.Sharing(stage.shared.value, combined, private, PARTS_PER_THREAD if has_small_parts else 1)
-
-    def _stage_of(self, root: Root) -> Stage:
-        return next(stage for stage in self.stages if any(item is root.outermost for item in stage.items))
-
-    def _is_private(self, root: Root) -> bool:
-        """Whether the storage of a node lacks the dimension that the shared loop walks."""
-        axis = root.axis_of(root.path[0])
-        walked = {dim for dim, index in enumerate(root.target) if axis in axes_in(index)}
-        return not walked & ({*self.tree.kept[root.node]} - {self.tree.in_blocks.get(root.node)})
 
 
 def _monoid_of(total: Node) -> Monoid:

@@ -5,21 +5,24 @@ of their iterations, each thread with a part. What comes next joins that stage i
 what the same part has made: `exp(a @ b) @ c` is one stage over rows, and a part's rows stay in the cache of
 its processor. Loops may change places for that, where neither needs what the other makes. What threads add up
 is kept apart for each part and combined in order, so that results depend on the number of threads only.
+
+A step of a loop over steps has stages as well, where there is enough work in it: all of them in one function.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 
 from pullback.tracer.graph import Node
+from pullback.tracer.ops.control import loop_result
 
 from ...tracer.records import record
 from ..cost.machine import this_machine
-from .expression import AnyIndex, Axis, Index, arithmetic, of_axis
+from .expression import AnyIndex, Axis, Index, arithmetic, axes_in, minus, of_axis
 from .extents import Symbol
-from .tree import Call, Item, Loop, LoopTree, MatrixProduct, RangeCheck, Root, StepCount
+from .tree import Call, Item, Loop, LoopTree, MatrixProduct, RangeCheck, Root, Stage, StepCount
 
 LOOK_AHEAD = 32
 """How many items may be passed over in search of those that join a stage."""
@@ -31,23 +34,18 @@ FEWEST_ROWS = 16
 """Of a product, from which threads may share them: BLAS computes several rows at a time."""
 
 
-@record
-class Stage:
-    """What one generated function runs."""
-
-    items: list[Item]
-    shared: Symbol | None = None
-    """The extent whose iterations are shared between threads, if any: of the loops and rows of products."""
-
-
 def split_into_stages(tree: LoopTree, parallel: bool | None) -> list[Stage]:
     """The items of the tree in stages, shared always, never, or (None) where that pays."""
-    tasks = _tasks(tree, parallel)
+    if parallel is not False:
+        for item in tree.items:
+            _split_steps(item, tree, parallel)
+    tasks = _tasks(tree.items, tree, parallel)
+    pays = _pays(parallel)
     if any(_counts_steps(item, tree) for item in tree.items):
-        return _with_counted_steps(tasks, tree, parallel)
+        return _with_counted_steps(tasks, tree, pays)
     stages: list[Stage] = []
     while tasks:
-        group = _group(tasks, parallel)
+        group = _group(tasks, pays)
         if group:
             stages.append(Stage([one.item for one in group], group[0].extent))
             tasks = [one for one in tasks if one not in group]
@@ -56,7 +54,7 @@ def split_into_stages(tree: LoopTree, parallel: bool | None) -> list[Stage]:
     return stages
 
 
-def _with_counted_steps(tasks: list[_Task], tree: LoopTree, parallel: bool | None) -> list[Stage]:
+def _with_counted_steps(tasks: list[_Task], tree: LoopTree, pays: Pays) -> list[Stage]:
     """All that needs steps that another loop counts is in one function with it."""
     stages: list[Stage] = []
     counting = [place for place, item in enumerate(tree.items) if _counts_steps(item, tree)]
@@ -65,7 +63,7 @@ def _with_counted_steps(tasks: list[_Task], tree: LoopTree, parallel: bool | Non
             stages[-1].items.append(task.item)
         elif place == counting[0] and not (stages and stages[-1].shared is None):
             stages.append(Stage([task.item]))
-        elif place != counting[0] and (group := _group([task], parallel)):
+        elif place != counting[0] and (group := _group([task], pays)):
             stages.append(Stage([task.item], group[0].extent))
         else:
             _add_serially(task.item, stages, tree)
@@ -84,6 +82,28 @@ def _is_long_loop(item: Item, tree: LoopTree) -> bool:
     if not isinstance(item, Loop) or not item.steps:
         return False
     return sum(item in root.path for root in tree.roots) > LONG
+
+
+def _split_steps(item: Item, tree: LoopTree, parallel: bool | None, times: int = 1) -> None:
+    """Find the stages of each step of a loop, and of the loops inside, that is run so many times."""
+    if not isinstance(item, Loop) or not item.steps:
+        return
+    times *= 1 if item.once or item.goes_on or item.extent.find().is_counted else item.extent.value
+    for inner in item.items:
+        _split_steps(inner, tree, parallel, times)
+    tasks, stages = _tasks(item.items, tree, parallel), list[Stage]()
+    pays = _pays(parallel, times)
+    while tasks:
+        group = _group(tasks, pays)
+        if group:
+            stages.append(Stage([one.item for one in group], group[0].extent))
+            tasks = [one for one in tasks if one not in group]
+        elif stages and stages[-1].shared is None:
+            stages[-1].items.append(tasks.pop(0).item)
+        else:
+            stages.append(Stage([tasks.pop(0).item]))
+    if any(stage.shared for stage in stages):
+        item.stages, item.items = stages, [one for stage in stages for one in stage.items]
 
 
 # --- groups of items over one extent ------------------------------------------------------------------------
@@ -110,13 +130,28 @@ class _Task:
         return bool(self.writes & (other.reads | other.writes) or self.reads & other.writes)
 
 
-def _group(tasks: Sequence[_Task], parallel: bool | None) -> list[_Task]:
+Pays = Callable[[float, bool], bool]
+"""Whether threads had better share work of so many nanoseconds, or may be given such work and more behind it."""
+
+
+def _pays(parallel: bool | None, times: int = 1) -> Pays:
+    """What is done so many times: never, always, or (None) where that pays."""
+    machine = this_machine()
+
+    def pays(nanoseconds: float, is_whole: bool) -> bool:
+        if parallel is not None:
+            return parallel
+        if not is_whole:
+            return machine.may_begin_sharing(nanoseconds)
+        return machine.is_worth_sharing(nanoseconds, times)
+
+    return pays
+
+
+def _group(tasks: Sequence[_Task], pays: Pays) -> list[_Task]:
     """The first task and those behind it that are shared as one stage; none if that does not pay."""
     seed = tasks[0]
-    machine = this_machine()
-    if parallel is False or seed.extent is None:
-        return []
-    if parallel is None and not machine.may_begin_sharing(seed.nanoseconds):
+    if seed.extent is None or not pays(seed.nanoseconds, False):
         return []
     group, own = [seed], dict(seed.own)
     passed: list[_Task] = []
@@ -130,22 +165,24 @@ def _group(tasks: Sequence[_Task], parallel: bool | None) -> list[_Task]:
             own |= task.own | common
         else:
             passed.append(task)
-    pays = machine.is_worth_sharing(sum(one.nanoseconds for one in group))
-    return group if pays or parallel else []
+    return group if pays(sum(one.nanoseconds for one in group), True) else []
 
 
-def _tasks(tree: LoopTree, parallel: bool | None) -> list[_Task]:
-    roots: dict[int, list[Root]] = {id(item): [] for item in tree.items}
+def _tasks(items: list[Item], tree: LoopTree, parallel: bool | None) -> list[_Task]:
+    """Those of the tree, or of a loop over steps."""
+    roots: dict[int, list[Root]] = {id(item): [] for item in items}
     for root in tree.roots:
-        roots[id(root.outermost)].append(root)
+        for place in (*root.path, root):
+            if id(place) in roots:
+                roots[id(place)].append(root)
     views = tree.views
-    return [_task(item, roots[id(item)], views, tree, parallel) for item in tree.items]
+    return [_task(item, roots[id(item)], views, tree, parallel) for item in items]
 
 
 def _task(
     item: Item, roots: list[Root], views: dict[Node, Node], tree: LoopTree, parallel: bool | None
 ) -> _Task:
-    fixed = any(root.is_fixed or root.steps for root in roots)
+    fixed = any(root.is_fixed or root.nest is not item for root in roots)
     task = _Task(item, None, fixed or (isinstance(item, Loop) and item.steps is not None), 0.0)
     if parallel is not False and isinstance(item, Loop) and _can_be_shared(item, roots, tree):
         task.extent, task.nanoseconds = item.extent, _estimated_nanoseconds(roots)
@@ -196,7 +233,74 @@ def _can_be_shared(loop: Loop, roots: list[Root], tree: LoopTree) -> bool:
     ):
         return False
     added = {root.node for root in roots if root.adds_over}
-    return not any(root.node in added for root in tree.roots if root.makes_value and root not in roots)
+    if any(root.node in added for root in tree.roots if root.makes_value and root not in roots):
+        return False
+    return not any(root.steps for root in roots) or _are_parts_of_steps(loop, roots, tree)
+
+
+def _are_parts_of_steps(loop: Loop, roots: list[Root], tree: LoopTree) -> bool:
+    """Whether parts of a loop in a step write nothing that others use, and what each has for itself is small.
+
+    What a step has left lies in the arrays that the next one writes, so it does not follow from the order.
+    """
+    if any(root.nest is not loop for root in roots):
+        return False
+    written = {root.node for root in roots if root.makes_value}
+    accesses: dict[Node, list[tuple[Sequence[AnyIndex], Axis | None]]] = {node: [] for node in written}
+    for root in roots:
+        axis = root.axis_of(loop)
+        if root.makes_value and root.first_reduced is not loop:
+            accesses[root.node].append((root.target, axis))
+        for load in root.reads:
+            if load.node in accesses:
+                accesses[load.node].append((load.indices, axis))
+    for root in roots:
+        target, axis = root.target, root.axis_of(loop)
+        if not root.makes_value or root.first_reduced is loop or is_private(root, tree):
+            continue
+        others = accesses[root.node]
+        if not all(_are_apart(root.node, target, axis, *other, tree) for other in others):
+            return False
+    of_parts = [root for root in roots if root.makes_value and (root.first_reduced is loop or is_private(root, tree))]
+    own = {root.node for root in of_parts}
+    if any(node.operator is loop_result for node in own):  # of which a step writes a row
+        return False
+    return this_machine().is_free_for_each_part(sum(_bytes_kept(node, tree) for node in own))
+
+
+def _are_apart(
+    node: Node,
+    target: Sequence[AnyIndex],
+    axis: Axis | None,
+    place: Sequence[AnyIndex],
+    other_axis: Axis | None,
+    tree: LoopTree,
+) -> bool:
+    """Whether parts of a loop that walk axes of two accesses never meet: in a dimension that both walk, or row."""
+    if axis is None or other_axis is None:
+        return False
+    kept = tree.kept[node]
+    if any(target[dim] == of_axis(axis) and place[dim] == of_axis(other_axis) for dim in kept):
+        return True
+    rows = tree.rows.get(node)
+    if rows is None or 0 not in kept:
+        return False
+    row, other_row = target[0], place[0]
+    if not isinstance(row, Index) or not isinstance(other_row, Index):
+        return False
+    terms = minus(row, other_row).terms
+    return len(terms) == 1 and not terms[0].factors and terms[0].coefficient % rows != 0
+
+
+def is_private(root: Root, tree: LoopTree) -> bool:
+    """Whether the storage of a node lacks the dimension that the loop walks which threads share."""
+    axis = root.axis_of(root.nest) if isinstance(root.nest, Loop) else None
+    walked = {dim for dim, index in enumerate(root.target) if axis in axes_in(index)}
+    return not walked & ({*tree.kept[root.node]} - {tree.in_blocks.get(root.node)})
+
+
+def _bytes_kept(node: Node, tree: LoopTree) -> int:
+    return math.prod(node.shape[dim] for dim in tree.kept[node]) * node.dtype.itemsize
 
 
 def _can_be_split(root: MatrixProduct, tree: LoopTree) -> bool:

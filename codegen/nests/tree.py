@@ -74,6 +74,12 @@ class Root:
         return self.path[0] if self.path else self
 
     @property
+    def nest(self) -> Item:
+        """What it is, or is in, of a step of the loops over steps around it."""
+        inside = self.path[len(self.steps) :]
+        return inside[0] if inside else self
+
+    @property
     def first_reduced(self) -> Loop | None:
         """The outermost loop that must end before the result is complete."""
         return next((loop for loop in self.path if self.axis_of(loop) in self.reduced), None)
@@ -299,9 +305,20 @@ class Loop:
     """Whether its extent is written as a number, so that LLVM writes out the iterations."""
     once: bool = False
     """Whether it is a choice: one step, if its extent is 1 and not 0."""
+    stages: list[Stage] = field(default_factory=list)
+    """Of a loop over steps: its items, where threads share some of them in each step; else none."""
 
 
 Item = Loop | Root
+
+
+@record(eq=False)
+class Stage:
+    """Items that one generated function runs, or that run one after another in a step of a loop."""
+
+    items: list[Item]
+    shared: Symbol | None = None
+    """The extent whose iterations are shared between threads, if any: of the loops and rows of products."""
 
 
 @record

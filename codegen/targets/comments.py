@@ -53,7 +53,7 @@ def _said_once(body: ir.Body, said: str) -> tuple[ir.Body, str]:
     """The same where `said` is the comment in front, and the last one."""
     result: list[ir.Stmt] = []
     for one in body:
-        if isinstance(one, ir.For | ir.While):
+        if isinstance(one, ir.For | ir.While | ir.Shared):
             inner, said = _said_once(one.body, said)
             one = replace(one, body=inner)
         elif isinstance(one, ir.If):

@@ -26,7 +26,7 @@ def environment(
         autoescape=is_html,
     )
     found.filters |= filters
-    for kind in (ir.For, ir.While, ir.If, ir.Check, ir.Library):
+    for kind in (ir.For, ir.While, ir.If, ir.Shared, ir.Check, ir.Library):
         found.tests[kind.__name__] = _test_of(kind)
     return found
 

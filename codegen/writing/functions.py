@@ -7,8 +7,7 @@ from functools import partial
 
 from .. import ir
 from ..nests.plan import Plan
-from ..nests.stages import Stage
-from ..nests.tree import LoopTree
+from ..nests.tree import LoopTree, Stage
 from .indices import Arrays
 from .local_carries import with_local_carries
 from .local_names import with_plain_names, without_unread
@@ -36,7 +35,7 @@ def write_program(
     )
     counts = filled[len(filled) - bool(plan.counts) :]
     filled = (*filled[: len(filled) - len(counts)], *further, *counts)
-    writing = partial(writer, width=width)
+    writing = partial(writer, width=width, sharing=plan.sharing)
     kernels = tuple(
         _kernel(stage, plan, number, (*inputs, *filled), writing) for number, stage in enumerate(plan.stages)
     )
@@ -71,7 +70,8 @@ def _kernel(
         own = [plan.buffers[node] for node in plan.allocation.only_in(number)]
         body = with_local_carries(body, own, arrays.pool)
     used = ir.buffers((*prologue, *body))
-    bounds = ir.PART if stage.shared else ()
+    shares_bodies = any(isinstance(one, ir.Shared) for one in ir.walk(body))
+    bounds = ir.PART if stage.shared else (ir.THREADS,) * shares_bodies
     parameters = (*(one for one in dict.fromkeys(buffers) if one in used), *arrays.numbers, *bounds)
     function = ir.Function("kernel", parameters, prologue, body)
     return ir.Kernel(function, tuple(arrays.numbers.values()), plan.sharing(stage, used))

@@ -35,9 +35,10 @@ def with_local_carries(body: ir.Body, scratch: Iterable[ir.Buffer], pool: NamePo
 
 
 def _taken_whole(body: ir.Body) -> set[ir.Buffer]:
-    """The buffers that are given to functions, seen in another shape, or asked for their extents."""
-    given = (one for one in ir.walk(body) if isinstance(one, ir.View | ir.Library | ir.Host))
-    return ir.buffers(given) | {one.buffer for one in ir.expressions(body) if isinstance(one, ir.Extent)}
+    """The buffers that are given to functions, seen in another shape, or asked for their extents, or totals."""
+    given = [one for one in ir.walk(body) if isinstance(one, ir.View | ir.Library | ir.Host)]
+    totals = {own for one in ir.walk(body) if isinstance(one, ir.Shared) for own in one.sharing.own}
+    return totals | ir.buffers(given) | {one.buffer for one in ir.expressions(body) if isinstance(one, ir.Extent)}
 
 
 def _with_ones(body: ir.Body, places: Places) -> ir.Body:

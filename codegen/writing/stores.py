@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.elementwise import CONJUNCTION, add, multiply
@@ -12,16 +12,23 @@ from pullback.tracer.spec import BOOL
 
 from .. import ir
 from ..nests.expression import Expression, Index, Literal, Within, number
-from ..nests.tree import Loop, LoopTree, RangeCheck, Reduction, Root, Search, Store
+from ..nests.tree import Loop, LoopTree, RangeCheck, Reduction, Root, Search, Stage, Store
 from .element import ElementWriter
 from .indices import Arrays, Scope
+
+
+Sharing = Callable[[Stage, Set[ir.Buffer]], ir.Sharing | None]
 
 
 class RootWriter(ElementWriter):
     """Writes one root after another."""
 
-    def __init__(self, tree: LoopTree, arrays: Arrays, width: Callable[[ir.Expr], int]) -> None:
+    def __init__(
+        self, tree: LoopTree, arrays: Arrays, width: Callable[[ir.Expr], int], sharing: Sharing
+    ) -> None:
+        """`sharing` says how threads share a stage whose statements use some buffers."""
         super().__init__(tree, arrays, width)
+        self._sharing = sharing
         self._all_within: dict[Root, ir.Variable] = {}
         """By comparison of positions: the variable that says whether all are within range."""
         self._best_values: dict[Root, ir.Variable] = {}

@@ -27,6 +27,7 @@ from ..nests.tree import (
     Scan,
     Scatter,
     Search,
+    Stage,
     StepCount,
     Store,
     Update,
@@ -69,6 +70,28 @@ class Writer(LibraryWriter):
                 order.get(one.defined, len(order)), *(places.get(part.name, 0) for part in read), 0
             )
         self.prologue.sort(key=lambda one: places[one.defined])
+
+    def _write_steps(self, loop: Loop, scope: Scope) -> None:
+        """The stages of a step, or its items."""
+        for stage in loop.stages:
+            if stage.shared is None:
+                self._write_items(stage.items, scope)
+            else:
+                self._write_shared(stage, scope)
+        if not loop.stages:
+            self._write_items(loop.items, scope)
+
+    def _write_shared(self, stage: Stage, scope: Scope) -> None:
+        """A stage that threads share: its variables are those of a part."""
+        assert stage.shared is not None
+        inner, outside = Scope(None, scope), dict(self._locals)
+        self.shared = stage.items
+        self._write_items(stage.items, inner)
+        self.shared, self._locals = [], outside
+        body = tuple(inner.statements)
+        sharing = self._sharing(stage, ir.buffers(body))
+        assert sharing is not None
+        scope.statements.append(ir.Shared(self.extent(stage.shared), body, sharing))
 
     def _write_items(self, items: list[Item], scope: Scope) -> None:
         counted: set[int] = set()
@@ -113,10 +136,10 @@ class Writer(LibraryWriter):
         if stretches:
             self._write_stretches(loop, stretches, start, stop, scope)
         elif loop.once or loop.goes_on:
-            self._write_items(loop.items, inner)
+            self._write_steps(loop, inner)
             self._write_dynamic(loop, inner, scope)
         else:
-            self._write_items(loop.items, inner)
+            self._write_steps(loop, inner)
             if inner.statements:
                 scope.statements.append(self._for(loop, self._variables[loop], start, stop, inner))
         self._add_parts(totals, scope)

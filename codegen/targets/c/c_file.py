@@ -210,7 +210,8 @@ def _driver(entry: Entry, kernels: Sequence[CFunction]) -> dict[str, Any]:
         return [*first, *map(str, buffer.dims[len(first) :])]
 
     def call(kernel: ir.Kernel, function: CFunction) -> str:
-        numbers = iter((*kernel.numbers, 0, kernel.sharing.extent if kernel.sharing else 0))
+        given_last = (0, kernel.sharing.extent) if kernel.sharing else (1,) * kernel.shares_bodies
+        numbers = iter((*kernel.numbers, *given_last))
         given: list[str] = []
         for one in kernel.function.parameters:
             if isinstance(one, ir.Variable):

@@ -49,6 +49,8 @@ def _open(body: ir.Body) -> set[str]:
         inside = {name for block in ir.bodies(one) for name in _open(block)}
         if isinstance(one, ir.For):
             inside.discard(one.variable.name)
+        if isinstance(one, ir.Shared):
+            inside -= {bound.name for bound in ir.PART}
         left_open |= ({variable.name for variable in read} | inside) - begun
         if isinstance(one, ir.Let):
             if any(part == one.variable for part in ir.parts(one.value)):

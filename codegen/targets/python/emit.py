@@ -9,7 +9,7 @@ from dataclasses import replace
 from ... import ir
 from ..comments import LINE_LENGTH, commented, in_lines, indented, said_once
 from ..templates import Environment, environment
-from .lines import bounds, call, negated, statement
+from .lines import bounds, call, negated, parts, statement
 from .spelling import spell
 
 
@@ -59,7 +59,7 @@ def emit_located(
 
 @functools.cache
 def _environment() -> Environment:
-    filters = (spell, statement, call, negated, bounds, signature)
+    filters = (spell, statement, call, negated, bounds, parts, signature)
     return environment(__package__, {one.__name__: one for one in filters})
 
 

@@ -25,6 +25,7 @@ def import_lines(functions: Sequence[ir.Function]) -> list[str]:
         {
             "pullback.codegen.blas": {"gemm"},
             "pullback.codegen.host": {"ComplexCall", "ForeignCall", "HostCall"},
+            "pullback.codegen.parts": {"parts_of"},
             "pullback.codegen.vector_math": set(FUNCTIONS),
             **NAMES_OF_MODULES,
         },
@@ -67,6 +68,8 @@ def _names(function: ir.Function) -> Iterator[str]:
         written: Iterable[ir.Expr] = ir.own_expressions(statement)
         if isinstance(statement, ir.Library):
             yield statement.function
+        elif isinstance(statement, ir.Shared):
+            yield "parts_of"
         elif isinstance(statement, ir.Host) and statement.function.place is None:
             yield type(statement.function).__name__
         elif isinstance(statement, ir.Accumulate) and not statement.in_any_order:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...ir import (
+    THREADS,
     WHOLE,
     Accumulate,
     Apply,
     Assign,
+    Buffer,
     Const,
     Expr,
     For,
@@ -15,6 +19,7 @@ from ...ir import (
     Library,
     Return,
     Section,
+    Shared,
     Span,
     Stmt,
     Store,
@@ -67,6 +72,23 @@ def bounds(loop: For) -> str:
     if loop.step != 1:
         return f"{spell(loop.start)}, {spell(loop.stop)}, {loop.step}"
     return spell(loop.stop) if loop.start == Const(0) else f"{spell(loop.start)}, {spell(loop.stop)}"
+
+
+def parts(one: Shared) -> str:
+    """`parts_of(n, threads, 4, own=(row,), add=(total,))`: see `codegen/parts.py`."""
+    sharing = one.sharing
+    given = [spell(one.extent), spell(THREADS), str(sharing.parts_per_thread)]
+    if sharing.private:
+        given.append(f"own={_names(sharing.private)}")
+    by_operator: dict[str, list[Buffer]] = {}
+    for total, monoid in sharing.totals:
+        by_operator.setdefault(monoid.fold.name, []).append(total)
+    given += [f"{operator}={_names(totals)}" for operator, totals in by_operator.items()]
+    return f"parts_of({', '.join(given)})"
+
+
+def _names(buffers: Sequence[Buffer]) -> str:
+    return f"({', '.join(one.name for one in buffers)},)"
 
 
 def _operand(operand: Section | Expr) -> str:
