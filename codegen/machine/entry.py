@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -104,12 +105,7 @@ class Entry:
 
     def _call_kernel(self, arguments: Sequence[ir.Value]) -> ir.Value:
         """Call the kernel; returns its error, or null."""
-        fitting = zip(arguments, self.kernel.function_type.args)
-        return self.builder.call(self.kernel, [self._as(argument, kind) for argument, kind in fitting])
-
-    def _as(self, value: ir.Value, kind: ir.Type) -> ir.Value:
-        """A pointer of another type."""
-        return value if value.type == kind else self.builder.bitcast(value, kind)
+        return call_fitting(self.builder, self.kernel, arguments)
 
     def _release_gil(self, elements: ir.Value) -> ir.Value:
         """Let other threads run while the kernel does, where that is worth it; returns the thread's slot."""
@@ -185,17 +181,29 @@ class Entry:
         return self.module.globals[symbol]
 
     def _python(self, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
-        """A call of a function of Python's C API."""
-        function = self.module.globals.get(name)
-        if function is None:
-            function_type = ir.FunctionType(result, [argument.type for argument in arguments])
-            function = ir.Function(self.module, function_type, name)
-        return self.builder.call(function, arguments)
+        return call_external(self.builder, name, result, *arguments)
 
 
-def with_known_extents(argument: Argument, values: list[ir.Value]) -> list[ir.Value]:
+def call_fitting(builder: ir.IRBuilder, function: ir.Function, arguments: Sequence[ir.Value]) -> ir.Value:
+    """A call with pointers of whichever types."""
+    fitting = zip(arguments, function.function_type.args)
+    return builder.call(
+        function, [one if one.type == kind else builder.bitcast(one, kind) for one, kind in fitting]
+    )
+
+
+def call_external(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
+    """A call of a function that is found when the code is loaded, as of Python's C API."""
+    function = builder.module.globals.get(name)
+    if function is None:
+        function_type = ir.FunctionType(result, [argument.type for argument in arguments])
+        function = ir.Function(builder.module, function_type, name)
+    return builder.call(function, arguments)
+
+
+def with_known_extents(argument: Any, values: list[ir.Value]) -> list[ir.Value]:
     """What an argument consists of, with constants for extents, which LLVM propagates into the kernel."""
-    extents = argument.extents if isinstance(argument, kernel_types.ArrayType) else ()
+    extents = getattr(argument, "extents", ())
     known = {1 + axis: _INT64(extent) for axis, extent in enumerate(extents) if extent}
     return [known.get(place, value) for place, value in enumerate(values)]
 

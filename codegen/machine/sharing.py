@@ -1,21 +1,23 @@
-"""The way in from Python to a kernel whose loop threads share: an `Entry` that runs it in parts.
+"""Work in parts that threads share: a kernel's own loops, or the body of a `parts_of` in it.
 
-Such a kernel takes the bounds of its loop as its last arguments; Python gives the extent, the number of
-parts and that of threads in their place. A part has the arguments of all, but its own bounds, and its own
-memory for scratch and for totals. The first part's totals lie in the output; the others are added in order.
+Both are a function whose last two arguments are the bounds of a part. Where threads share a whole kernel, Python
+gives the extent of its loops, the number of parts and that of threads in their place (`SharedEntry`). A part
+has the arguments of all, but its own bounds, and its own memory for scratch and for totals. The first part's
+totals lie in the array; the others are added in order.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from llvmlite import ir
 
 from . import kernel_types
 from .arguments import Argument
-from .entry import Entry, element_type, with_known_extents
+from .entry import Entry, call_external, call_fitting, element_type, with_known_extents
 from .llvm_loops import counted
 from .loading import SHARE
 
@@ -25,7 +27,17 @@ APART = 128
 _INT8, _INT32, _INT64 = (ir.IntType(bits) for bits in (8, 32, 64))
 _POINTER = _INT8.as_pointer()
 _ZERO, _ONE = _INT64(0), _INT64(1)
+PART = ir.LiteralStructType([_POINTER, _INT64, _INT64, _POINTER, _POINTER])
+"""A part: its error, start, stop, its own memory (null of the first, which has that of all), the arguments."""
+BYTES_OF_PART = 8 * len(PART.elements)
 Values = list[ir.Value]
+
+
+class Given(Protocol):
+    """What an argument of a function is."""
+
+    @property
+    def dtype(self) -> np.dtype: ...
 
 
 class SharedEntry(Entry):
@@ -39,150 +51,178 @@ class SharedEntry(Entry):
         super().__init__(kernel, kernel_types.given_arguments(arguments, sharing), None, symbol)
 
     def _run(self, given: list[Values], arguments: Sequence[Argument], elements: ir.Value) -> None:
-        builder = self.builder
-        (extent,), (parts,), (threads,) = given[-3:]
-        given, arguments = given[:-3], arguments[:-3]
-        fields = [value.type for values in given for value in values]
-        kind = ir.LiteralStructType([_POINTER, *fields, _INT64, _INT64])
-        places, size = self._own_memory(given, arguments)
-        before = builder.mul(
-            self._size_of(kind), parts
-        )  # too much for the stack where there are many threads
-        self.memory = memory = self._allocated(builder.add(before, builder.mul(size, parts)))
-        first, scratch = builder.bitcast(memory, kind.as_pointer()), builder.gep(memory, [before])
-        with counted(self.builder, _ZERO, parts) as part:
-            values = self._with_own_memory(given, places, self._memory_of(part, scratch, size), part)
-            ends = (builder.sdiv(builder.mul(extent, one), parts) for one in (part, builder.add(part, _ONE)))
-            self._store_fields(builder.gep(first, [part]), [*values, *ends])
+        (extent,), (count,), (threads,) = given[-3:]
+        parts = Parts(self.builder, self.kernel, given[:-3], arguments[:-3], self.sharing)
         thread = self._python("PyEval_SaveThread", _POINTER)
-        self._share(self._part_function(kind, given, arguments), first, kind, parts, threads)
-        with counted(self.builder, _ONE, parts) as part:
-            self._add_totals(given, arguments, places, self._memory_of(part, scratch, size))
+        error = parts.run(self.builder.alloca(parts.frame), self.builder.alloca(PART), extent, count, threads)
         self._python("PyEval_RestoreThread", ir.VoidType(), thread)
-        with counted(self.builder, _ZERO, parts) as part:
-            self._raise_if(builder.load(self._field_of(builder.gep(first, [part]), 0)))
-        self._before_raising()
-        builder.ret(self._python_result(_POINTER(None)))
+        self._raise_if(error)
+        self.builder.ret(self._python_result(_POINTER(None)))
 
-    def _before_raising(self) -> None:
-        self._python("PyMem_RawFree", ir.VoidType(), self.memory)
+
+class Parts:
+    """Instructions that run a function in parts, where a builder stands."""
+
+    def __init__(
+        self,
+        builder: ir.IRBuilder,
+        function: ir.Function,
+        given: Sequence[Values],
+        arguments: Sequence[Given],
+        sharing: kernel_types.Sharing,
+    ) -> None:
+        """`function` takes a null address, what all parts are given, and the bounds; it returns its error."""
+        self.builder, self.module = builder, builder.module
+        self.function, self.given, self.arguments, self.sharing = function, given, arguments, sharing
+        self.own = [*sharing.private, *(position for position, _ in sharing.totals)]
+        """The arrays of which each part has one."""
+        fields = [value.type for values in given for value in values]
+        self.frame = ir.LiteralStructType([*fields, *[_INT64] * len(self.own)])
+        """The type of what all parts are given: the arguments, and where their own arrays lie in their memory."""
+
+    def run(
+        self, frame: ir.Value, only: ir.Value, extent: ir.Value, count: ir.Value, threads: ir.Value
+    ) -> ir.Value:
+        """Run so many parts of an extent in so many threads; the first one's error, or null.
+
+        Args:
+            frame: memory for what all parts are given.
+            only: memory for a part, the only one if there is none for more.
+        """
+        builder = self.builder
+        places, size = self._own_memory()
+        fields = (value for values in self.given for value in values)
+        for place, value in enumerate((*fields, *places.values())):
+            builder.store(value, self._field(frame, place))
+        before = builder.mul(_INT64(BYTES_OF_PART), count)  # of the parts themselves
+        needed = builder.add(before, builder.mul(size, builder.sub(count, _ONE)))
+        memory = call_external(builder, "PyMem_RawMalloc", _POINTER, needed)
+        has_none = builder.icmp_unsigned("==", memory, _POINTER(None))
+        count = builder.select(has_none, _ONE, count)
+        first = builder.select(has_none, only, builder.bitcast(memory, PART.as_pointer()))
+        own = builder.gep(memory, [before])
+        with counted(builder, _ZERO, count) as part:
+            self._write_part(builder.gep(first, [part]), part, frame, own, size, extent, count)
+        function = self._part_function()
+        given = [builder.bitcast(one, _POINTER) for one in (function, first)]
+        helpers = builder.sub(threads, _ONE)
+        call_external(builder, SHARE, ir.VoidType(), *given, _INT64(BYTES_OF_PART), count, helpers)
+        with counted(builder, _ONE, count) as part:
+            self._combine_totals(places, builder.load(self._field(builder.gep(first, [part]), 3)))
+        error = self._first_error(first, count)
+        call_external(builder, "PyMem_RawFree", ir.VoidType(), memory)
+        return error
 
     # Memory of each part
 
-    def _own_memory(
-        self, given: Sequence[Values], arguments: Sequence[Argument]
-    ) -> tuple[dict[int, ir.Value], ir.Value]:
+    def _own_memory(self) -> tuple[dict[int, ir.Value], ir.Value]:
         """Where in the memory of a part its own arrays begin, and how large that memory is."""
         builder = self.builder
         places: dict[int, ir.Value] = {}
         size: ir.Value = _ZERO
-        for position in (*self.sharing.private, *(position for position, _ in self.sharing.totals)):
+        for position in self.own:
             places[position] = size
-            itemsize = _INT64(arguments[position].dtype.itemsize)
-            needed = builder.mul(self._elements(given[position], arguments[position]), itemsize)
+            needed = builder.mul(self._elements(position), _INT64(self.arguments[position].dtype.itemsize))
             whole = builder.udiv(builder.add(needed, _INT64(APART - 1)), _INT64(APART))
             size = builder.add(size, builder.mul(builder.add(whole, _ONE), _INT64(APART)))
         return places, size
 
-    def _elements(self, given: Values, argument: Argument) -> ir.Value:
-        assert isinstance(argument, kernel_types.ArrayType)
-        return functools.reduce(self.builder.mul, given[1 : argument.ndim + 1], _ONE)
+    def _elements(self, position: int) -> ir.Value:
+        """Of an array in C order, which consists of an address and extents."""
+        return functools.reduce(self.builder.mul, self.given[position][1:], _ONE)
 
-    def _allocated(self, size: ir.Value) -> ir.Value:
-        memory = self._python("PyMem_RawMalloc", _POINTER, size)
-        with self.builder.if_then(self.builder.icmp_unsigned("==", memory, _POINTER(None)), likely=False):
-            self.builder.ret(self._python("PyErr_NoMemory", _POINTER))
-        return memory
-
-    def _memory_of(self, part: ir.Value, scratch: ir.Value, size: ir.Value) -> ir.Value:
-        """That of the first part is where all of it lies in the end."""
-        return self.builder.gep(scratch, [self.builder.mul(self.builder.sub(part, _ONE), size)])
-
-    def _with_own_memory(
-        self, given: Sequence[Values], places: dict[int, ir.Value], memory: ir.Value, part: ir.Value
-    ) -> Values:
-        builder = self.builder
-        is_first = builder.icmp_signed("==", part, _ZERO)
-        values: Values = []
-        for position, (first, *others) in enumerate(given):
-            if position in places:
-                first = builder.select(is_first, first, builder.gep(memory, [places[position]]))
-            values += [first, *others]
-        return values
-
-    def _add_totals(
-        self,
-        given: Sequence[Values],
-        arguments: Sequence[Argument],
-        places: dict[int, ir.Value],
-        memory: ir.Value,
-    ) -> None:
+    def _combine_totals(self, places: dict[int, ir.Value], memory: ir.Value) -> None:
         for position, operator in self.sharing.totals:
-            dtype = arguments[position].dtype
-            total, count = given[position][0], self._elements(given[position], arguments[position])
-            function = self._combining(operator, dtype)
-            self.builder.call(function, [total, self.builder.gep(memory, [places[position]]), count])
+            function = self._combining(operator, self.arguments[position].dtype)
+            total = self.builder.bitcast(self.given[position][0], _POINTER)
+            other = self.builder.gep(memory, [places[position]])
+            self.builder.call(function, [total, other, self._elements(position)])
 
     def _combining(self, operator: str, dtype: np.dtype) -> ir.Function:
         """The function (totals, totals of another part, how many) that combines in place."""
-        name = f"{self.function.name}.{operator}.{dtype.name}"
+        name = f"pullback.combine.{operator}.{dtype.name}"
         if name in self.module.globals:
             return self.module.globals[name]
         function = ir.Function(
             self.module, ir.FunctionType(ir.VoidType(), [_POINTER, _POINTER, _INT64]), name
         )
         function.linkage = "internal"
-        before, self.builder = self.builder, ir.IRBuilder(function.append_basic_block("entry"))
+        builder = ir.IRBuilder(function.append_basic_block("entry"))
         element = element_type(dtype)
-        total, other = (self.builder.bitcast(one, element.as_pointer()) for one in function.args[:2])
-        with counted(self.builder, _ZERO, function.args[2]) as place:
-            address = self.builder.gep(total, [place])
-            one, another = self.builder.load(address), self.builder.load(self.builder.gep(other, [place]))
-            self.builder.store(_combined(self.builder, operator, dtype, one, another), address)
-        self.builder.ret_void()
-        self.builder = before
+        total, other = (builder.bitcast(one, element.as_pointer()) for one in function.args[:2])
+        with counted(builder, _ZERO, function.args[2]) as place:
+            address = builder.gep(total, [place])
+            one, another = builder.load(address), builder.load(builder.gep(other, [place]))
+            builder.store(_combined(builder, operator, dtype, one, another), address)
+        builder.ret_void()
         return function
 
     # Parts
 
-    def _store_fields(self, part: ir.Value, values: Sequence[ir.Value]) -> None:
-        """What a part is given, behind the place of its error."""
-        for place, value in enumerate(values, start=1):
-            self.builder.store(value, self._field_of(part, place))
+    def _field(self, struct: ir.Value, place: int) -> ir.Value:
+        return self.builder.gep(struct, [_INT32(0), _INT32(place)])
 
-    def _field_of(self, part: ir.Value, place: int) -> ir.Value:
-        return self.builder.gep(part, [_INT32(0), _INT32(place)])
-
-    def _part_function(
-        self, kind: ir.Type, given: Sequence[Values], arguments: Sequence[Argument]
-    ) -> ir.Function:
-        """The function (part) that calls the kernel with the fields of a part."""
-        function_type = ir.FunctionType(ir.VoidType(), [_POINTER])
-        function = ir.Function(self.module, function_type, f"{self.function.name}.part")
-        function.linkage = "internal"
-        before, self.builder = self.builder, ir.IRBuilder(function.append_basic_block("entry"))
+    def _write_part(
+        self,
+        address: ir.Value,
+        part: ir.Value,
+        frame: ir.Value,
+        own: ir.Value,
+        size: ir.Value,
+        extent: ir.Value,
+        count: ir.Value,
+    ) -> None:
         builder = self.builder
-        part = builder.bitcast(function.args[0], kind.as_pointer())
-        fields = [builder.load(self._field_of(part, place)) for place in range(1, len(kind.elements))]
-        native: Values = []
-        for values, argument in zip(given, arguments):
-            native += with_known_extents(argument, fields[: len(values)])
-            fields = fields[len(values) :]
-        builder.store(self._call_kernel([_POINTER(None), *native, *fields]), self._field_of(part, 0))
+        ends = (builder.sdiv(builder.mul(extent, one), count) for one in (part, builder.add(part, _ONE)))
+        is_first = builder.icmp_signed("==", part, _ZERO)
+        behind = builder.gep(own, [builder.mul(builder.sub(part, _ONE), size)])
+        memory = builder.select(is_first, _POINTER(None), behind)
+        for place, value in enumerate((_POINTER(None), *ends, memory, builder.bitcast(frame, _POINTER))):
+            builder.store(value, self._field(address, place))
+
+    def _part_function(self) -> ir.Function:
+        """The function (part) that calls the function with the arguments of all, and with what is the part's."""
+        kind = ir.FunctionType(ir.VoidType(), [_POINTER])
+        function = ir.Function(self.module, kind, f"{self.function.name}.part")
+        function.linkage = "internal"
+        outside, self.builder = self.builder, ir.IRBuilder(function.append_basic_block("entry"))
+        builder = self.builder
+        part = builder.bitcast(function.args[0], PART.as_pointer())
+        start, stop, memory, frame = (builder.load(self._field(part, place)) for place in range(1, 5))
+        frame = builder.bitcast(frame, self.frame.as_pointer())
+        fields = [builder.load(self._field(frame, place)) for place in range(len(self.frame.elements))]
+        own = dict(zip(self.own, fields[len(fields) - len(self.own) :]))
+        is_first = builder.icmp_unsigned("==", memory, _POINTER(None))
+        arguments: Values = [_POINTER(None)]
+        for position, (values, argument) in enumerate(zip(self.given, self.arguments)):
+            (first, *others), fields = fields[: len(values)], fields[len(values) :]
+            if position in own:
+                apart = builder.bitcast(builder.gep(memory, [own[position]]), first.type)
+                first = builder.select(is_first, first, apart)
+            arguments += with_known_extents(argument, [first, *others])
+        builder.store(call_fitting(builder, self.function, [*arguments, start, stop]), self._field(part, 0))
         builder.ret_void()
-        self.builder = before
+        self.builder = outside
         return function
 
-    def _share(
-        self, function: ir.Function, first: ir.Value, kind: ir.Type, parts: ir.Value, threads: ir.Value
-    ) -> None:
-        builder, size = self.builder, self._size_of(kind)
-        addresses = [builder.bitcast(one, _POINTER) for one in (function, first)]
-        self._python(SHARE, ir.VoidType(), *addresses, size, parts, builder.sub(threads, _ONE))
-
-    def _size_of(self, kind: ir.Type) -> ir.Value:
-        """Bytes from one part to the next."""
-        return self.builder.ptrtoint(self.builder.gep(kind.as_pointer()(None), [_ONE]), _INT64)
+    def _first_error(self, first: ir.Value, count: ir.Value) -> ir.Value:
+        """The error of the first part that has one, or null."""
+        builder, start = self.builder, self.builder.block
+        head, look, end = (builder.append_basic_block(name) for name in ("errors", "error", "looked"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        part, found = builder.phi(_INT64), builder.phi(_POINTER)
+        is_left = builder.icmp_signed("<", part, count)
+        goes_on = builder.and_(is_left, builder.icmp_unsigned("==", found, _POINTER(None)))
+        builder.cbranch(goes_on, look, end)
+        builder.position_at_end(look)
+        following = builder.load(self._field(builder.gep(first, [part]), 0))
+        for phi, begin, value in ((part, _ZERO, builder.add(part, _ONE)), (found, _POINTER(None), following)):
+            phi.add_incoming(begin, start)
+            phi.add_incoming(value, look)
+        builder.branch(head)
+        builder.position_at_end(end)
+        return found
 
 
 def _combined(

@@ -30,8 +30,9 @@ PATIENCE = 100e-6
 """Seconds that a worker looks for work before it sleeps; to wake it takes half of that."""
 
 _SOURCE = """
-; the next part, finished helpers, what to call, the parts, bytes of a part, their number, whose processor
-%Job = type { i64, i64, ptr, ptr, i64, i64, i64 }
+; how many parts are taken, finished helpers, what to call, the parts, bytes of a part, their number, whose
+; processor, how many parts workers have taken
+%Job = type { i64, i64, ptr, ptr, i64, i64, i64, i64 }
 ; the job, whether the worker sleeps, what it sleeps on, whether it has missed a job; two cache lines, since
 ; processors fetch pairs
 %Slot = type { i64, i64, ptr, i64, [96 x i8] }
@@ -66,8 +67,11 @@ define void @pullback_spin(ptr %part) {
   ret void
 }
 
-define internal void @take_parts(ptr %job) {
+; Parts that nobody has taken: the caller takes the first of them, workers the last. So each has the same ones
+; when the next job is over the same rows, and finds them in the cache of its processor.
+define internal void @take_parts(ptr %job, i1 %is_caller) {
 entry:
+  %at_from_end = getelementptr %Job, ptr %job, i64 0, i32 7
   %at_function = getelementptr %Job, ptr %job, i64 0, i32 2
   %at_parts = getelementptr %Job, ptr %job, i64 0, i32 3
   %at_size = getelementptr %Job, ptr %job, i64 0, i32 4
@@ -78,10 +82,20 @@ entry:
   %count = load i64, ptr %at_count
   br label %take
 take:
-  %place = atomicrmw add ptr %job, i64 1 seq_cst
-  %is_part = icmp slt i64 %place, %count
-  br i1 %is_part, label %run, label %end
+  %first = phi i64 [ 0, %entry ], [ %following, %run ]
+  %taken = atomicrmw add ptr %job, i64 1 seq_cst
+  %is_part = icmp slt i64 %taken, %count
+  br i1 %is_part, label %choose, label %end
+choose:
+  %following = add i64 %first, 1
+  br i1 %is_caller, label %run, label %from_end
+from_end:
+  %before_last = atomicrmw add ptr %at_from_end, i64 1 seq_cst
+  %last = sub i64 %count, 1
+  %from_last = sub i64 %last, %before_last
+  br label %run
 run:
+  %place = phi i64 [ %first, %choose ], [ %from_last, %from_end ]
   %offset = mul i64 %place, %size
   %part = getelementptr i8, ptr %parts, i64 %offset
   call void %function(ptr %part)
@@ -100,6 +114,8 @@ entry:
   %at_count = getelementptr %Job, ptr %job, i64 0, i32 5
   store i64 0, ptr %job
   store i64 0, ptr %at_finished
+  %at_from_end = getelementptr %Job, ptr %job, i64 0, i32 7
+  store i64 0, ptr %at_from_end
   store ptr %function, ptr %at_function
   store ptr %parts, ptr %at_parts
   store i64 %size, ptr %at_size
@@ -141,7 +157,7 @@ found:
   br label %find
 
 work:
-  call void @take_parts(ptr %job)
+  call void @take_parts(ptr %job, i1 true)
   br label %retract
 
 ; Take the job back from workers that have not come.
@@ -229,7 +245,7 @@ step_aside:
   call void @avoid(i64 %callers)
   br label %take
 take:
-  call void @take_parts(ptr %job)
+  call void @take_parts(ptr %job, i1 false)
   store atomic i64 0, ptr %slot seq_cst, align 8 ; before the caller goes on, who may offer the next job
   %at_finished = getelementptr %Job, ptr %job, i64 0, i32 1
   atomicrmw add ptr %at_finished, i64 1 seq_cst

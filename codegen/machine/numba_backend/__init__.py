@@ -140,7 +140,7 @@ def _prefer_vectors(module: ir.Module, width: int) -> None:
 def _kind(argument: kernel_types.ArrayType | kernel_types.ScalarType) -> Kind:
     if isinstance(argument, kernel_types.ScalarType):
         return argument.dtype
-    return Array(argument.dtype, argument.ndim, argument.layout)
+    return Array(argument.dtype, argument.ndim, argument.layout, argument.extents)
 
 
 def _result(kind: Kind) -> Result:

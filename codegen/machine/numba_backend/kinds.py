@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple, Union
 
 import numpy as np
@@ -31,10 +31,13 @@ class Array:
     dtype: np.dtype
     ndim: int
     layout: str
+    extents: tuple[int, ...] = field(default=(), compare=False)
+    """Those that are known, as of `ArrayType`."""
 
     @property
     def transposed(self) -> Array:
-        return replace(self, layout={"C": "F", "F": "C"}.get(self.layout, "A")) if self.ndim > 1 else self
+        layout = {"C": "F", "F": "C"}.get(self.layout, "A")
+        return replace(self, layout=layout, extents=self.extents[::-1]) if self.ndim > 1 else self
 
     def part(self, indices: Sequence[Kind]) -> Kind:
         """What `array[indices]` is."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -20,12 +20,13 @@ from llvmlite import ir as llvm_ir
 from pullback.tracer.spec import BOOL, INT64
 
 from .. import kernel_types
+from ..sharing import PART, Parts
 from . import kinds, operations
 from .callees import call_of
 from .kinds import NONE, SLICE, Array, ArrayValue, Kind, Other, Tuple, results
 from .outline import outline, vector_bits
 from .parts import FastMathOptions, fastmathpass, ir
-from .translate import numbers_from_arrays, translate
+from .translate import PartText, Text, numbers_from_arrays, translate
 
 _INT1, _INT8, _INT64 = (llvm_ir.IntType(bits) for bits in (1, 8, 64))
 ADDRESS = _INT8.as_pointer()
@@ -45,10 +46,14 @@ class Functions:
         """The function for arguments of these kinds, and the kind of its result."""
         key = (function, arguments)
         if key not in self._defined:
-            name = f"pullback.kernel.{function.__name__}.{len(self.module.functions)}"
-            written = _Lowering(self, name, function, arguments, brief_loops)
+            written = self.write(Text.of(function, brief_loops), arguments)
             self._defined[key] = written.function, written.result or NONE
         return self._defined[key]
+
+    def write(self, text: Text, arguments: tuple[Kind, ...], from_arrays: Iterable[str] = ()) -> _Lowering:
+        """A function of a text; elements of arrays have a part in some of its arguments."""
+        name = f"pullback.kernel.{text.tree.name}.{len(self.module.functions)}"
+        return _Lowering(self, name, text, arguments, from_arrays)
 
 
 def lower(
@@ -78,15 +83,15 @@ class _Lowering:
         self,
         functions: Functions,
         name: str,
-        function: FunctionType,
+        text: Text,
         arguments: tuple[Kind, ...],
-        brief_loops: frozenset[int],
+        from_arrays: Iterable[str],
     ) -> None:
         """Raises TypeError where an operation does not suit its operands, or a variable changes its kind."""
-        translated, self.in_memory = translate(function, brief_loops)
-        self.from_arrays = numbers_from_arrays(translated)
+        translated, self.in_memory = translate(text)
+        self.from_arrays = numbers_from_arrays(translated, from_arrays)
         self.functions, self.module = functions, functions.module
-        self.home = function.__module__
+        self.home = text.module
         self.result: Kind | None = None
         parameters = [one for kind in arguments for one in kinds.field_types(kind)]
         self.function = llvm_ir.Function(
@@ -268,9 +273,28 @@ class _Lowering:
         if not isinstance(function, Other):
             raise TypeError(f"{function} is no function")
         given = [self._load(one) for one in value.args]
+        if isinstance(function.what, PartText):
+            self._share(function.what, given, [one.name in self.from_arrays for one in value.args])
+            return NONE, None
         called = call_of(function.what, tuple(kind for kind, _ in given), self.home, self.functions.define)
         values = [self._cast(*one, kind) for one, kind in zip(given, called.operands, strict=True)]
         return called.result, called.emit(self, values)
+
+    def _share(self, text: PartText, values: list[Typed], from_arrays: list[bool]) -> None:
+        """Run the parts of a body in threads; what one of them raises, this function does."""
+        *given, (_, extent), (_, threads) = values
+        names = [name for name, one in zip(text.given, from_arrays) if one]
+        kinds_of_given = tuple(kind for kind, _ in given)
+        part = self.functions.write(text, (*kinds_of_given, INT64, INT64), names).function
+        part.attributes.add("noinline")  # as a kernel's, its arguments keep `noalias`
+        fields = [kinds.fields(*one) for one in given]
+        parts = Parts(self.builder, part, fields, kinds_of_given, text.sharing)
+        several = self.builder.mul(threads, _INT64(text.per_thread))
+        several = self.builder.select(self.builder.icmp_signed("<", several, extent), several, extent)
+        is_alone = self.builder.icmp_signed("<=", threads, _INT64(1))
+        count = self.builder.select(is_alone, _INT64(1), several)
+        error = parts.run(self.slot(parts.frame), self.slot(PART), extent, count, threads)
+        self.leave_if(self.builder.icmp_unsigned("!=", error, ADDRESS(None)), error)
 
     def call(self, function: llvm_ir.Function, result: Kind, arguments: Sequence[llvm_ir.Value]) -> Any:
         """Call a function of the module; what it raises, this one does."""

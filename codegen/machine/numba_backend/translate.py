@@ -14,13 +14,16 @@ import contextlib
 import functools
 import linecache
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from ....tracer.records import record
 from .. import store
+from ..kernel_types import Sharing
 from .parts import ir
 
 OPERATORS: dict[type, tuple[Any, Any]] = {
@@ -52,23 +55,57 @@ class BriefJump(ir.Jump):
     """The jump back of a loop that is not worth vectors."""
 
 
-def translate(
-    function: FunctionType, brief_loops: frozenset[int] = frozenset()
-) -> tuple[dict[int, ir.Block], set[str]]:
-    """The blocks of `function` by their labels, in the order of the text, and the variables in memory.
+@record(eq=False)
+class Text:
+    """The text of a function, and where the names are that it does not assign."""
+
+    tree: ast.FunctionDef
+    namespace: dict[str, Any]
+    module: str
+    filename: str
+    brief_loops: frozenset[int]
+    """The positions of such loops among the `for` of the function ..."""
+    first_loop: int = 0
+    """... in which this text is, behind so many."""
+
+    @classmethod
+    def of(cls, function: FunctionType, brief_loops: frozenset[int] = frozenset()) -> Text:
+        filename = function.__code__.co_filename
+        tree = _functions(filename)[function.__name__]
+        return cls(tree, function.__globals__, function.__module__, filename, brief_loops)
+
+
+@record(eq=False)
+class PartText(Text):
+    """The body of a `for start, stop in parts_of(...)`, as a function of what it reads and of the bounds."""
+
+    per_thread: int = 1
+    sharing: Sharing = field(default_factory=Sharing)
+
+    @property
+    def given(self) -> list[str]:
+        """The variables that it reads, which are defined in front of it."""
+        return [one.arg for one in self.tree.args.args[:-2]]
+
+
+def translate(text: Text) -> tuple[dict[int, ir.Block], set[str]]:
+    """The blocks of a function by their labels, in the order of the text, and the variables in memory.
 
     The others are values: they have one assignment, made before all uses. Names that it does not assign are
-    those of its module. `brief_loops` are the positions of such loops among the `for` of the function.
+    those of its module.
 
     Raises SyntaxError for a statement or an expression that kernels do not have.
     """
-    return _Translator(function, brief_loops).translated()
+    return _Translator(text).translated()
 
 
-def numbers_from_arrays(blocks: Mapping[int, ir.Block]) -> set[str]:
-    """The variables in which elements of arrays have a part. The other integers are sizes and indices."""
+def numbers_from_arrays(blocks: Mapping[int, ir.Block], given: Iterable[str] = ()) -> set[str]:
+    """The variables in which elements of arrays have a part, as in those that are given.
+
+    The other integers are sizes and indices.
+    """
     assigned = [one for block in blocks.values() for one in block.body if isinstance(one, ir.Assign)]
-    found: set[str] = set()
+    found = {*given}
     count = -1
     while count < len(found):  # loops hand on what is assigned further below
         count = len(found)
@@ -96,14 +133,14 @@ def _functions(filename: str) -> dict[str, ast.FunctionDef]:
 class _Translator:
     """The blocks of one function, while they are filled."""
 
-    def __init__(self, function: FunctionType, brief_loops: frozenset[int]) -> None:
-        self.brief_loops = brief_loops
-        self.loops = 0
-        self.tree = _functions(function.__code__.co_filename)[function.__name__]
-        self.namespace = function.__globals__
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self.brief_loops = text.brief_loops
+        self.loops = text.first_loop
+        self.tree, self.namespace = text.tree, text.namespace
         self.names = [one.arg for one in self.tree.args.args]
         self.assigned = {*self.names, *_assigned_names(self.tree)}
-        self.location = ir.Loc(function.__code__.co_filename, self.tree.lineno)
+        self.location = ir.Loc(text.filename, self.tree.lineno)
         self.scope = ir.Scope(None, self.location)
         self.blocks: dict[int, ir.Block] = {}
         self.temporaries = 0
@@ -245,6 +282,9 @@ class _Translator:
     def _statement_For(self, node: ast.For) -> None:
         """A count up to a stop that is known before."""
         call, variable = node.iter, node.target
+        if isinstance(call, ast.Call) and isinstance(variable, ast.Tuple):
+            self._share(node, call)
+            return
         if not isinstance(call, ast.Call) or not isinstance(variable, ast.Name) or node.orelse:
             raise SyntaxError(f"a kernel loops over ranges only (line {node.lineno})")
         bounds = [*call.args] if len(call.args) > 1 else [ast.Constant(0), *call.args]
@@ -266,6 +306,30 @@ class _Translator:
             self._assign(self._binary(operator.add, self._variable(counter), self._constant(step)), counter)
             self._jump(head, back)
         self._enter(end)
+
+    def _share(self, node: ast.For, call: ast.Call) -> None:
+        """A body in parts: a call of a function of what it reads, the extent and the number of threads."""
+        read = (one.id for part in node.body for one in ast.walk(part) if _is_read(one))
+        given = [*dict.fromkeys(one for one in read if one in self.assigned_in)]
+        bounds = [one.id for one in ast.walk(node.target) if isinstance(one, ast.Name)]
+        tree = ast.FunctionDef(
+            f"{self.tree.name}_part",
+            ast.arguments([], [ast.arg(one) for one in (*given, *bounds)], None, [], [], None, []),
+            node.body,
+            [],
+            lineno=node.lineno,
+        )
+        arrays = {str(one.arg): _places_of(one.value, given) for one in call.keywords}
+        private = tuple(arrays.pop("own", ()))
+        totals = tuple((place, operator) for operator, places in arrays.items() for place in places)
+        extent, threads, per_thread = call.args
+        text = PartText(
+            tree, self.namespace, self.text.module, self.text.filename, self.brief_loops, self.loops,
+            ast.literal_eval(per_thread), Sharing(private, totals),
+        )  # fmt: skip
+        self.loops += sum(isinstance(one, ast.For) for part in node.body for one in ast.walk(part))
+        function = self._assign(ir.Global(tree.name, text, self.location))
+        self._call(function, [*map(self._read, given), self._value(extent), self._value(threads)])
 
     def _number(self, node: ast.expr) -> int:
         """A number, or a constant of the module."""
@@ -418,6 +482,16 @@ class _Translator:
 
 def _assigned_names(tree: ast.AST) -> set[str]:
     return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+
+
+def _is_read(node: ast.AST) -> bool:
+    """Whether a variable is read there, as `x` is by `x[i] = 1`."""
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+
+
+def _places_of(names: ast.expr, given: list[str]) -> list[int]:
+    """Where those that a tuple names are among others."""
+    return [given.index(one.id) for one in ast.walk(names) if isinstance(one, ast.Name)]
 
 
 def _is_at_hand(node: ast.expr) -> bool:
