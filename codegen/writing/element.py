@@ -468,7 +468,7 @@ class ElementWriter(IndexWriter):
 
     def _local_is_current(self, node: Node, scope: Scope) -> bool:
         """Whether the variable of a node holds the element of the iteration that `scope` is in."""
-        loops = [one.loop for one in scope.chain[1:]]
+        loops = [one.loop for one in scope.chain[1:] if one.loop or one.is_branch]
         made_in = self._completed[node]
         return node not in self.arrays.buffers or loops[: len(made_in)] == made_in
 
