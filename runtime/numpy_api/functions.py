@@ -393,7 +393,7 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
         dtype = np.result_type(type(x), type(y))
         choices = [filled((), scalar_of(one, dtype), dtype) for one in (x, y)]
     else:
-        choices = promoted([x, y])
+        choices, _ = converted(np.maximum, (x, y))  # which promotes alike, and leaves numbers what they are
     return as_array(PUBLIC["where"](mask, *choices))
 
 

@@ -62,7 +62,8 @@ def _signs(array: np.ndarray) -> np.ndarray:
 
 def node_of(array: np.ndarray) -> Node:
     """What stands for a local array in the graph: one value everywhere needs no memory."""
-    if array.size and (array == array.flat[0]).all() and not _signs(array).any():
+    is_one_value = array.size > 0 and bool((array == array.flat[0]).all())
+    if is_one_value and ((array.dtype.kind != "c" and array.flat[0] != 0) or not _signs(array).any()):
         value = traced_number(array.flat[0].item())
         attributes = {"shape": array.shape, "value": value, "dtype": array.dtype}
         return make_node(full, (), attributes)

@@ -14,6 +14,7 @@ from ...tracer.ops.elementwise import convert
 from ...tracer.origin import fail
 from ..captures.classes import CopiedClass
 from ..tape.apply import apply, standing_for
+from ..tape.local import local
 from ..values.plain_arrays import require_plain_array
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind
@@ -90,10 +91,14 @@ def tensor_of(value: Any) -> Tensor:
     value = plain(joined(given_array(value)))
     if isinstance(value, Tensor):
         return value
-    if not isinstance(value, bool | int | float | complex | np.generic):
+    if isinstance(value, bool | int | float | complex | np.generic):
+        found = standing_for(value)
+        if isinstance(found._value, np.ndarray):  # a constant of the graph, not an array that may change
+            found = local(found._value, type(found))
+    else:
         require_plain_array(value, "an operand")
         value = np.asarray(value)
         require_numbers(value.dtype)
-    found = standing_for(value)
+        found = standing_for(value)
     is_strong = type(found) is PythonNumber and python_type(value) not in (bool, int, float, complex)
     return as_kind(found, NumpyScalar) if is_strong else found

@@ -132,7 +132,7 @@ MOVEMENT = """
     scatter_add(x,1,g,y) index_add(x,0,j,y) index_add(x,1,j,A,alpha=2) index_fill(x,0,j[:2],0.5)
     index_copy(x,0,j,y) one_hot(j) one_hot(g,5) nonzero(n) argwhere(b) index_put(x,(j,),v)
     index_put(x,(j,j),w,accumulate=True) masked_scatter(x,b,z) repeat_interleave(x,j,0) flip(s,(0,))
-    vander(h,2) vander(a) vander(n[0],0) movedim(s.detach(),0,-1)
+    vander(a) vander(n[0],0) movedim(s.detach(),0,-1)
     gather(s,0,j[1]) scatter(s,0,j[1:2],1.5) scatter_add(s,0,j[1],v[0]) index_select(s,0,j[1:2])
 """
 

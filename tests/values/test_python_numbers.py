@@ -211,3 +211,20 @@ def test_a_sequence_times_an_integer_is_repeated(compiles: bool) -> None:
         assert function(1.5, n) == 13.0 and pb.grad(function)(1.5, n) == 2.0
     with pytest.raises(TypeError, match="multiply sequence by non-int"):
         pb.compile(lambda x, n: np.array([1.0] * n) * x)(np.ones(2), 2.0)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.where(x > 0, x, -1e9),
+        lambda x: np.where(np.isclose(x, 0.3), x, 2),
+        lambda x: np.append(x, -1.5),
+        lambda x: np.array([1.5, x[0], -0.5]),
+        lambda x: np.select([x > 0, x > 1], [x, x * 2], default=0.3),
+    ],
+)
+def test_numbers_in_code_are_constants_of_it(function: Any) -> None:
+    x = np.array([-1.0, 0.3, 2.0])
+    compiled = pb.compile(function)
+    assert "captured" not in compiled.source(x)
+    np.testing.assert_array_equal(compiled.programs(x)[0].run_uncompiled((x,))[0], function(x))
