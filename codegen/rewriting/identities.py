@@ -91,20 +91,41 @@ def _multiply(node: Node) -> Node | None:
         return e.negative(e.multiply(a.operands[0], b))
     if b.operator is e.negative:
         return e.negative(e.multiply(a, b.operands[0]))
-    return _merge_constants(node)
+    if not node.spec.is_float:
+        return None
+    ways = (_merge_constants(a, b, node), _merge_factors(a, b, node), _merge_factors(b, a, node))
+    return next((one for one in ways if one is not None), None)
 
 
-def _merge_constants(node: Node) -> Node | None:
-    """(x * c) * d is x * (c * d), also where d is an array of equal elements."""
-    a, b = node.operands
-    if not node.spec.is_float or a.operator is not e.multiply or a.operands[1].scalar_value is None:
+def _merge_constants(a: Node, b: Node, node: Node) -> Node | None:
+    """(x * c) * d is x * (c * d), also where d is an array of equal elements; so are chosen constants."""
+    if b.scalar_value is None:
+        return None
+    if _is_choice_of_constants(a):
+        condition, *choices = a.operands
+        scaled = [constant(one.scalar_value * b.scalar_value, one.spec) for one in choices]  # type: ignore[operator]
+        return _same_shape(e.where(condition, *scaled), node)
+    if a.operator is not e.multiply or a.operands[1].scalar_value is None:
         return None
     inner, first = a.operands
-    if b.scalar_value is not None and first.scalar_value is not None:
-        product = first.scalar_value * b.scalar_value
-        if math.isfinite(product) and product != 0:
-            return _same_shape(e.multiply(inner, constant(product, b.spec.with_shape(()))), node)
+    product = first.scalar_value * b.scalar_value  # type: ignore[operator]
+    if math.isfinite(product) and product != 0:
+        return _same_shape(e.multiply(inner, constant(product, b.spec.with_shape(()))), node)
     return None
+
+
+def _merge_factors(a: Node, b: Node, node: Node) -> Node | None:
+    """a * (y * c) is (a * c) * y, where a has a constant that takes c up, a power of two: which is exact."""
+    if b.operator is not e.multiply or not (factor := b.operands[1].scalar_value):
+        return None
+    if math.frexp(factor)[0] not in (0.5, -0.5):
+        return None
+    scaled = _merge_constants(a, constant(factor, b.spec.with_shape(())), a)
+    return None if scaled is None else _same_shape(e.multiply(scaled, b.operands[0]), node)
+
+
+def _is_choice_of_constants(node: Node) -> bool:
+    return node.operator is e.where and all(one.scalar_value is not None for one in node.operands[1:])
 
 
 @rewrite("divide")
