@@ -55,6 +55,8 @@ def _call_of(entry: FrameType) -> str:
         function, given, named = variables["function"], variables["arguments"], variables["keywords"]
     elif code.co_name == "array_ufunc":
         function, given = variables["ufunc"], variables["inputs"]
+    elif code.co_qualname == "Dispatcher.call":  # of a compiled function
+        function, given, named = variables["self"].function, variables["args"], variables["kwargs"]
     elif function is None and ("<locals>" in code.co_qualname or code.co_name == "__call__"):
         return ""
     name = code.co_name if function is None else _name_of(function)

@@ -347,6 +347,16 @@ def test_what_is_wrong_with_arguments_notes_the_call(call: Callable[[], Any], ex
     assert [note for note in raised.value.__notes__ if "  in " in note] == [f"  in {expected}"]
 
 
+def test_what_is_wrong_with_the_arguments_of_a_compiled_function_notes_its_call() -> None:
+    @pb.compile
+    def loss(weights, *, scale=1.0):
+        return (weights**2).sum() * scale
+
+    with pytest.raises(pb.errors.DTypeError) as raised:
+        pb.grad(loss)(np.ones(2, int), scale=2.0)
+    assert "  in loss_grad(weights: int64[2], scale=2.0)" in raised.value.__notes__
+
+
 @pytest.mark.parametrize(
     "call", [lambda: X + ones(4), lambda: pb.add(X, Y), lambda: pb.sin("a"), lambda: pb.linalg.svd(Y)]
 )
