@@ -27,7 +27,7 @@ from pullback.tracer.spec import BOOL
 from ...tracer.records import record
 from ..nests.extents import find_sizes
 from ..passes import run_passes
-from ..rewriting.simplify import expand_what_has_no_own_rule, simplify
+from ..rewriting.simplify import expand_what_has_no_own_rule, simplify_differentiable
 from ..rolling.bodies import share_loops
 from ..rolling.ragged import Window, read_window
 from .differentiate import active_nodes, differentiate
@@ -100,7 +100,9 @@ def _differentiated_step(loop: LoopNode, given: Mapping[int, Node], active: set[
     joint = Graph(
         body.name, (*body.inputs, *inputs.values()), (*body.outputs, *gradients.values()), body.origin
     )
-    joint = run_passes(joint, share_loops, simplify, expand_what_has_no_own_rule, simplify)
+    joint = run_passes(
+        joint, share_loops, simplify_differentiable, expand_what_has_no_own_rule, simplify_differentiable
+    )
     count = len(body.outputs)
     return _Step(joint.outputs[:count], inputs, dict(zip(gradients, joint.outputs[count:])))
 

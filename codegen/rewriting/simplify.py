@@ -9,7 +9,7 @@ lists only what its outputs need.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
@@ -54,15 +54,29 @@ def rewrite(*names: str) -> Callable[[Rewrite], Rewrite]:
     return enter
 
 
+OF_DERIVATIVES = frozenset(("stop_gradient", "in_place_of"))
+"""What is its operand but for derivatives, which it cuts off or leads elsewhere."""
+
+
 def simplify(graph: Graph) -> Graph:
     """The same values from fewer and simpler nodes."""
     return Simplifier()(graph)
 
 
-class Simplifier:
-    """`simplify` for one graph in pass after pass: a node that no rewrite changed is not tried again."""
+def simplify_differentiable(graph: Graph) -> Graph:
+    """The same values, with the same derivatives of every order, from fewer and simpler nodes."""
+    return Simplifier(is_last=False)(graph)
 
-    def __init__(self) -> None:
+
+class Simplifier:
+    """`simplify` for one graph in pass after pass: a node that no rewrite changed is not tried again.
+
+    Args:
+        is_last: whether the graph is not differentiated any more; else what only derivatives see stays.
+    """
+
+    def __init__(self, is_last: bool = True) -> None:
+        self._kept: Set[str] = frozenset() if is_last else OF_DERIVATIVES
         self._simplest: set[int] = set()
         """By serial number, which a node keeps under another name."""
         self._unchanged: Graph | None = None
@@ -83,7 +97,7 @@ class Simplifier:
         def change(node: Node, operands: tuple[Node, ...]) -> Node:
             result = with_operands(node, operands)
             if result.serial not in self._simplest:
-                result = _simplified(result)
+                result = _simplified(result, self._kept)
                 self._simplest.add(result.serial)
             return _shared(result, known, labels)
 
@@ -102,22 +116,23 @@ def _shared(node: Node, known: dict[Any, Node], labels: Labels) -> Node:
     return first
 
 
-def _simplified(node: Node) -> Node:
+def _simplified(node: Node, kept: Set[str]) -> Node:
     for _ in range(50):  # each rewrite shrinks or normalises, so this bound is never met
-        changed = _rewritten(node)
+        changed = _rewritten(node, kept)
         if changed is node:
             break
         node = changed
     return node
 
 
-def _rewritten(node: Node) -> Node:
+def _rewritten(node: Node, kept: Set[str]) -> Node:
+    name = node.operator.name
     with located_at(node.origin):
         for function in (
             _without_elements,
             _fold_constants,
             _drop_expands,
-            *REWRITES.get(node.operator.name, ()),
+            *(REWRITES.get(name, ()) if name not in kept else ()),
         ):
             changed = function(node)
             if changed is not None and changed is not node:

@@ -28,7 +28,7 @@ from pullback.tracer.ops.control import WHILE, Body, loop_result
 
 from ..nests.lower import merges_dimensions
 from ..passes import run_passes
-from ..rewriting.simplify import simplify
+from ..rewriting.simplify import simplify_differentiable
 
 
 def in_bodies(graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
@@ -55,14 +55,9 @@ def tidy_loops(graph: Graph) -> Graph:
     return prune_loops(rebuild(graph, change)) if has_loops(graph) else graph
 
 
-_CUTTING = (e.stop_gradient, e.in_place_of)
-
-
 def _simple(loop: LoopNode) -> LoopNode:
     loop = _with_numbers(loop)
-    body = run_passes(loop.body, tidy_loops)
-    keeps_gradients = any(node.operator in _CUTTING for node in body.nodes)  # which simplify takes out
-    return loop.with_body(body if keeps_gradients else run_passes(body, simplify))
+    return loop.with_body(run_passes(loop.body, tidy_loops, simplify_differentiable))
 
 
 def _with_numbers(loop: LoopNode) -> LoopNode:

@@ -270,7 +270,7 @@ def _simplest(nodes: Sequence[Node], others: Sequence[Node]) -> dict[Node, Node]
     every = [*nodes, *others]
     outputs = tuple(map(within, every))
     graph = Graph("step", tuple(given.values()), outputs)
-    simplify = Simplifier()
+    simplify = Simplifier(is_last=False)
     while (simpler := simplify(graph)) is not graph:
         graph = simpler
     return dict(zip(every, graph.outputs))

@@ -22,7 +22,7 @@ from pullback.tracer.spec import BOOL, Spec
 STEPS = 30
 PIPELINE = {
     "tidy_loops", "compute_when_read", "stack_what_is_written", "share_loops", "optimise_bodies",
-    "batch_calls", "simplify",
+    "batch_calls", "simplify", "simplify_differentiable",
     "expand_composites", "expand_ruled", "expand_what_has_no_own_rule", "join_padded_terms",
     "factor_sums", "sum_online", "find_contractions", "join_totals",
     "absorb_permutes", "stack_products", "associate", "lower_contractions", "unroll_small_dimensions",

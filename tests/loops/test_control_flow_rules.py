@@ -481,3 +481,37 @@ def test_a_python_integer_counts(mode: Function) -> None:
 
     assert mode(doubled)(np.ones(2)).tolist() == [8, 8]
     assert mode(pb.grad(lambda x: doubled(x).sum()))(np.ones(2)).tolist() == [8, 8]
+
+
+def by_python(x: Any) -> Any:
+    y = x
+    for _ in range(12):
+        y = y + 0.1 * x * pb.stop_gradient(y * y)
+    return y
+
+
+def by_python_until(x: Any) -> Any:
+    y = x
+    while y < 1.5:
+        y = y + 0.1 * x * x * pb.stop_gradient(y * y) + 0.1
+    return y
+
+
+LOOPS: list[Function] = [
+    by_python,
+    by_python_until,
+    lambda x: pb.fori_loop(0, 4, lambda i, y: y + 0.1 * x * x * pb.stop_gradient(y * y), x),
+    lambda x: pb.while_loop(lambda y: y < 1.5, lambda y: y + x * pb.stop_gradient(y) + 0.1, x),
+    lambda x: pb.scan(lambda y, r: (y * pb.stop_gradient(r * y) + x * x, y), x, np.ones(3))[1].sum(),
+]
+
+
+@pytest.mark.parametrize("function", LOOPS)
+@pytest.mark.parametrize("where", [0, 1, 2])
+@pytest.mark.part(3)
+def test_what_is_a_constant_is_one_for_derivatives_of_every_order(function: Function, where: int) -> None:
+    wanted = pb.grad(pb.grad(function))(0.7)
+    inside = pb.compile(function) if where == 0 else function
+    once = pb.compile(pb.grad(inside)) if where == 1 else pb.grad(inside)
+    twice = pb.compile(pb.grad(once)) if where == 2 else pb.grad(once)
+    np.testing.assert_allclose(twice(0.7), wanted, rtol=1e-12, atol=1e-12)
