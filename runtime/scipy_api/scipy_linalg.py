@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import LinearAlgebraError, ShapeError, UnsupportedError
+from ...tracer.errors import ArgumentError, LinearAlgebraError, ShapeError, UnsupportedError
 from ...tracer.ops import elementwise as e
-from ...tracer.ops import exponentials, matrix_roots
+from ...tracer.ops import exponentials, matrix_roots, schur_forms
 from ...tracer.ops import linalg as la
 from ...tracer.ops import matrix_equations as equations
 from ...tracer.ops.lazy import scipy_linalg
+from ...tracer.spec import complex_dtype
 from ...tracer.trace import is_tracing
 from ..functions import PUBLIC, declared
 from ..functions.common import INTEGERS, array_dtype, as_dtype, conjugate, fail, filled
@@ -325,6 +326,25 @@ def eig(
     return (values, vectors) if right else values
 
 
+def schur(a: Any, output: str = "real", sort: Any = None) -> tuple[Tensor, Tensor]:
+    """T and Z with a = Z T Z': a triangle, for `output="real"` of a real matrix with blocks of two rows for
+    pairs of complex eigenvalues, and a unitary matrix.
+
+    The gradient needs different eigenvalues. Complex columns of Z are given up to a factor of size 1, and the
+    two real ones of a block that is a multiple of a rotation up to a turn: a gradient of what depends on that
+    raises GradientError.
+    """
+    if output not in ("real", "complex", "r", "c"):
+        fail(ArgumentError, f"scipy.linalg.schur: output must be 'real' or 'complex', found {output!r}.")
+    _refuse("schur", sort=sort)
+    x = _square(a, "schur")
+    if output[0] == "c":
+        x = as_dtype(x, complex_dtype(array_dtype(x)))
+    planes = apply(schur_forms.schur, x)
+    basis, triangle = (planes[..., place, :, :] for place in (schur_forms.BASIS, schur_forms.TRIANGLE))
+    return triangle, basis
+
+
 # --- functions of matrices ----------------------------------------------------------------------------------
 
 
@@ -481,7 +501,7 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
 _WRITTEN_OUT: tuple[Callable[..., Any], ...] = (
     cho_solve, cholesky, circulant, coshm, eig, eigh, expm, expm_frechet, fractional_matrix_power, hankel,
     companion, eigh_tridiagonal, fiedler, inv, khatri_rao, logm, orthogonal_procrustes, solve_toeplitz,
-    lstsq, lu, lu_factor, lu_solve, norm, pinv, pinvh, polar, qr, sinhm, solve,
+    lstsq, lu, lu_factor, lu_solve, norm, pinv, pinvh, polar, qr, schur, sinhm, solve,
     solve_banded, solve_continuous_lyapunov, solve_discrete_lyapunov, solve_sylvester, solve_triangular,
     solveh_banded, sqrtm, svd, tanm, toeplitz,
 )  # fmt: skip

@@ -64,19 +64,15 @@ REMEDIES = {
         "tensors is made by csr_matrix((values, (rows, columns)), shape), csc_matrix or coo_matrix"
     ),
     "scipy.ndimage.": "Write it with numpy.convolve or pullback.nn.functional.conv2d",
-    "scipy.linalg.schur": (
-        "scipy.linalg.eigvals and eigh give eigenvalues with gradients, and expm, sqrtm and logm functions "
-        "of a matrix"
-    ),
-    "scipy.linalg.hessenberg": "scipy.linalg.qr and eigvals take tensors",
+    "scipy.linalg.hessenberg": "scipy.linalg.qr, schur and eigvals take tensors",
     "scipy.linalg.ldl": (
         "scipy.linalg.cholesky takes tensors where the matrix is definite, and solve, with assume_a='sym', "
         "where it is not"
     ),
     "_banded": "scipy.linalg.solveh_banded, which solves with the bands themselves, takes tensors",
     "scipy.linalg.": (
-        "Of scipy.linalg, solve and its kin, cholesky, lu, qr, svd, eigh, eig, lstsq, pinv, expm, sqrtm, "
-        "logm, solve_sylvester and solve_continuous_are take tensors"
+        "Of scipy.linalg, solve and its kin, cholesky, lu, qr, svd, eigh, eig, schur, lstsq, pinv, expm, "
+        "sqrtm, logm, solve_sylvester and solve_continuous_are take tensors"
     ),
     "scipy.signal.": (
         "Of scipy.signal, convolve, correlate, fftconvolve, oaconvolve, convolve2d, correlate2d, lfilter, "

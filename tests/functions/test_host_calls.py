@@ -21,7 +21,15 @@ from uncompiled import uncompiled
 
 import pullback as pb
 from pullback.tracer.operator import OPERATORS, operators
-from pullback.tracer.ops import elliptic, error_functions, matrix_roots, polynomials, special, transcendents
+from pullback.tracer.ops import (
+    elliptic,
+    error_functions,
+    matrix_roots,
+    polynomials,
+    schur_forms,
+    special,
+    transcendents,
+)
 from pullback.tracer.ops import matrix_equations as equations
 
 pytestmark = pytest.mark.part(8)
@@ -99,6 +107,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
         )
         for one in matrix_roots.FUNCTIONS
     },
+    "schur": (lambda x: x @ schur_forms.schur(x.mT @ x)[schur_forms.TRIANGLE], POSITIVE),
     "sylvester": (lambda x: equations.sylvester(x @ x.mT, x.mT @ x, x), POSITIVE),
     "banded_solution": (
         lambda x: equations.banded_solution(x.mT, x + 0.0, lower=2, upper=0),
@@ -164,6 +173,7 @@ def derivatives(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 OWN_TESTS = {
     "foreign", "draw",  # tests/gradients/test_foreign_rules.py, tests/functions/test_draws_in_code.py
     "on_pairs", "free_phase",  # tests/graphs/test_split_complex.py
+    "triangle_eigenvectors", "free_turn",  # tests/functions/test_scipy_linalg.py
 }
 OF_COMPLEX = {"fft", "rfft", "irfft"}
 """What takes or gives complex numbers, whatever it is called with."""

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg
-from scipy.linalg import lstsq, lu_solve, solve_banded, solveh_banded, sqrtm
+from scipy.linalg import lstsq, lu_solve, schur, solve_banded, solveh_banded, sqrtm
 
 import pullback as pb
-from pullback.errors import UnsupportedError
+from pullback.errors import GradientError, UnsupportedError
 from pullback.tracer.ops import matrix_roots
 
 pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
@@ -66,6 +66,9 @@ PROGRAMS: dict[str, Program] = {
     "pinv": (lambda a: scipy.linalg.pinv(a), (TALL,)),
     "pinvh": (lambda a: scipy.linalg.pinvh(definite(a)), (A,)),
     "qr": (lambda a: scipy.linalg.qr(a)[0] @ scipy.linalg.qr(a, mode="economic")[1] ** 2, (A,)),
+    "schur": (lambda a: schur(a)[0] ** 2 @ schur(a)[1] ** 2, (Q,)),
+    "schur of a symmetric matrix": (lambda a: schur(a + a.T)[0] ** 2 @ schur(a + a.T)[1] ** 2, (Q,)),
+    "complex schur": (lambda a: abs(schur(a, output="complex")[0]) @ abs(schur(a, "complex")[1]), (Q,)),
     "polar": (lambda a: scipy.linalg.polar(a)[0] + scipy.linalg.polar(a, "left")[1] ** 2, (A,)),
     "generalized eigh": (lambda a, q: scipy.linalg.eigh(a + a.T, definite(q))[0], (A, Q)),
     "generalized vectors": (lambda a, q: scipy.linalg.eigh(a + a.T, definite(q))[1] ** 2, (A, Q)),
@@ -166,10 +169,25 @@ def test_what_has_no_result_or_no_real_one_is_an_error() -> None:
     np.testing.assert_allclose(root, [[-0.25, 0], [0, -0.25]], atol=1e-12)
 
 
+def test_what_a_schur_decomposition_does_not_determine_has_no_gradient() -> None:
+    rotation = np.array([[0.0, -1.0], [1.0, 0.0]])
+    for transform in (lambda one: one, pb.compile):
+        with pytest.raises(np.linalg.LinAlgError, match="schur: eigenvalues are equal"):
+            pb.grad(transform(lambda a: schur(a)[0].sum()))(np.eye(3))
+        with pytest.raises(GradientError, match="a pair of eigenvalues has a plane"):
+            pb.grad(transform(lambda a: schur(a)[1][0, 1]))(rotation)
+        with pytest.raises(GradientError, match=r"linalg\.schur: complex vectors"):
+            pb.grad(transform(lambda a: (schur(a, "complex")[1] * [1, 1j, 1, 1]).real.sum()))(A)
+        slope = pb.grad(transform(lambda a: (lambda t, z: (z @ t @ t @ z.T)[0, 1])(*schur(a))))(rotation)
+        np.testing.assert_allclose(slope, -np.eye(2), atol=1e-14)
+    with pytest.raises(UnsupportedError, match="sort='lhp' is not supported"):
+        pb.grad(lambda a: schur(a, sort="lhp")[0].sum())(A)
+
+
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_the_gradient_of_a_square_root_takes_one_schur_decomposition(dtype: Any, monkeypatch: Any) -> None:
-    counted, schur = [], matrix_roots.schur_form
-    monkeypatch.setattr(matrix_roots, "schur_form", lambda a: counted.append(1) or schur(a))
+    counted, form = [], matrix_roots.schur_form
+    monkeypatch.setattr(matrix_roots, "schur_form", lambda a: counted.append(1) or form(a))
     a = (np.arange(9.0).reshape(3, 3) / 9 + 3 * np.eye(3)).astype(dtype)
     slope = pb.grad(lambda a: sqrtm(a).real.sum())(a)
     x, unit = sqrtm(a), np.eye(3)
@@ -233,7 +251,8 @@ def test_least_squares_of_deficient_rank_and_of_batches() -> None:
 
 @pytest.mark.drawn(4)
 @pytest.mark.parametrize(
-    "name", ["solve_banded", "sqrtm", "logm", "sylvester", "lstsq", "lu_solve", "qr", "generalized eigh"]
+    "name",
+    ["solve_banded", "sqrtm", "logm", "sylvester", "lstsq", "lu_solve", "qr", "schur", "generalized eigh"],
 )
 def test_matrices_that_are_parts_of_others(name: str) -> None:
     function, arrays = PROGRAMS[name]
@@ -248,6 +267,7 @@ def test_matrices_without_elements() -> None:
     nothing = np.zeros((0, 0))
     for function, arrays in (
         (sqrtm, (nothing,)),
+        (lambda a: schur(a)[1], (nothing,)),
         (scipy.linalg.solve_sylvester, (nothing, np.eye(2), np.zeros((0, 2)))),
         (lambda a, b: np.linalg.lstsq(a, b)[0], (np.zeros((3, 0)), np.ones((3, 2)))),
         (lambda a, b: np.linalg.lstsq(a, b)[0], (np.zeros((0, 3)), np.ones((0, 2)))),

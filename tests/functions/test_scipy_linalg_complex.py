@@ -24,6 +24,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "svd without vectors": lambda a: la.svd(a, compute_uv=False),
     "qr": lambda a: np.abs(la.qr(a[:, :2], mode="economic")[0]),
     "qr alone": lambda a: np.abs(la.qr(a, mode="r")[0]),
+    "schur": lambda a: np.abs(la.schur(a)[0]) @ np.abs(la.schur(a)[1]),
     "lu": lambda a: la.lu(a)[1] @ la.lu(a)[2],
     "lu permuted": lambda a: la.lu(a, permute_l=True)[0],
     "lu_solve": lambda a: la.lu_solve(la.lu_factor(a), SIDES),

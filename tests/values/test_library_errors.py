@@ -41,7 +41,7 @@ LOST: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda x: scipy.integrate.quad_vec(lambda t: x[0] * t, 0, 1)[0], "scipy.integrate.quad_vec", "quad"),
     (lambda x: scipy.interpolate.KroghInterpolator(ONES.cumsum(), x)(0.5), "Krogh", "CubicSpline"),
     (lambda x: scipy.signal.resample_poly(x, 2, 1)[-1], "scipy.signal.resample_poly", "convolve"),
-    (lambda x: scipy.linalg.schur(np.outer(x, x))[0].sum(), "scipy.linalg.schur", "sqrtm"),
+    (lambda x: scipy.linalg.hessenberg(np.outer(x, x)).sum(), "scipy.linalg.hessenberg", "schur"),
     (lambda x: scipy.linalg.ldl(np.outer(x, x))[0].sum(), "scipy.linalg.ldl", "assume_a='sym'"),
     (lambda x: scipy.linalg.cholesky_banded(x[None]).sum(), "scipy.linalg.cholesky_banded", "solveh_banded"),
     (

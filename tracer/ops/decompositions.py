@@ -257,7 +257,7 @@ def diagonal_of(x: Array) -> Array:
     return multiply(x, unit_like(x))
 
 
-def _strictly_lower(x: Array) -> Array:
+def strictly_lower(x: Array) -> Array:
     lower = lower_half(x)
     return lower - diagonal_of(lower)
 
@@ -540,7 +540,7 @@ def _lu_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     rank, size = a_spec.ndim, min(rows, columns)
     both, g = columns_of(y, 0, columns), columns_of(g, 0, columns)
     top, of_top = (columns_of(rows_of(one, 0, size), 0, size) for one in (both, g))
-    lower, upper = _strictly_lower(top) + unit_like(top), _upper(top)
+    lower, upper = strictly_lower(top) + unit_like(top), _upper(top)
     _require_inverse(upper)
     beyond = None
     if rows > size:
@@ -549,8 +549,8 @@ def _lu_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
         of_top = of_top - _upper(product(transposed(rows_of(both, size, rows)), beyond))
     elif columns > size:
         beyond = triangular_solve(lower, columns_of(g, size, columns), lower=True, transposed=True)
-        of_top = of_top - _strictly_lower(product(beyond, transposed(columns_of(both, size, columns))))
-    inside = _strictly_lower(product(transposed(lower), _strictly_lower(of_top)))
+        of_top = of_top - strictly_lower(product(beyond, transposed(columns_of(both, size, columns))))
+    inside = strictly_lower(product(transposed(lower), strictly_lower(of_top)))
     inside = inside + _upper(product(_upper(of_top), transposed(upper)))
     left = triangular_solve(lower, inside, lower=True, transposed=True)
     found = transposed(triangular_solve(upper, transposed(left), lower=False, transposed=False))

@@ -48,17 +48,17 @@ def solve_triangles(one: np.ndarray, other: np.ndarray, right: np.ndarray) -> np
             raise np.linalg.LinAlgError("eigenvalues of the two triangles add up to 0, or almost")
         return found / scale
     if rows >= columns:
-        at = _split(one)
+        at = split(one)
         below = solve_triangles(one[at:, at:], other, right[at:])
         above = solve_triangles(one[:at, :at], other, right[:at] - one[:at, at:] @ below)
         return np.concatenate([above, below])
-    at = _split(other)
+    at = split(other)
     left = solve_triangles(one, other[:at, :at], right[:, :at])
     beyond = solve_triangles(one, other[at:, at:], right[:, at:] - left @ other[:at, at:])
     return np.concatenate([left, beyond], 1)
 
 
-def _split(triangle: np.ndarray) -> int:
+def split(triangle: np.ndarray) -> int:
     """Half of its rows, but no half of a block."""
     half = len(triangle) // 2
     return half + bool(triangle[half, half - 1])
