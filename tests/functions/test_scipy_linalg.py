@@ -198,6 +198,16 @@ def test_the_gradient_of_a_square_root_takes_one_schur_decomposition(dtype: Any,
     assert len(counted) == 1
 
 
+def test_the_gradient_of_a_logarithm_takes_no_further_roots(monkeypatch: Any) -> None:
+    counted, root = [], matrix_roots._root_of_triangle
+    monkeypatch.setattr(matrix_roots, "_root_of_triangle", lambda a: counted.append(1) or root(a))
+    logarithm = matrix_roots.logarithm
+    parts = logarithm.parts.evaluate(9 * A)
+    of_value = len(counted)
+    logarithm.derivative.evaluate(9 * A, Q, parts)
+    assert of_value == len(counted) > 0
+
+
 @pytest.mark.parametrize("name", ["sqrtm", "logm"])
 def test_functions_of_matrices_and_their_gradients_share_a_decomposition(name: str) -> None:
     """Of matrices with blocks in the triangle, larger than those whose equations LAPACK solves."""

@@ -1,9 +1,9 @@
 """The square root and the logarithm of a matrix, and their derivatives, by one Schur decomposition.
 
-SciPy computes both of the triangle. The derivatives are made of it as well: Higham, Functions of Matrices
-(2008), chapters 6 and 11; Al-Mohy, Higham and Relton, "Computing the Frechet derivative of the matrix
-logarithm and estimating the condition number" (2013). Equations of triangles by halves: Jonsson and Kagstrom,
-"Recursive blocked algorithms for solving triangular systems" (2002).
+SciPy computes roots of the triangle, of which the logarithm is made. The derivatives are those of the same
+steps: Higham, Functions of Matrices (2008), chapters 6 and 11; Al-Mohy, Higham and Relton, "Computing the
+Frechet derivative of the matrix logarithm and estimating the condition number" (2013). Equations of triangles
+by halves: Jonsson and Kagstrom, "Recursive blocked algorithms for solving triangular systems" (2002).
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ from .decompositions import plane_of
 from .exponentials import beside, doubles, of_blocks
 from .lazy import scipy_linalg
 from .linalg import transposed
-from .matrices import infer_square, of_each_matrix, routine
+from .matrices import blas_routine, infer_square, of_each_matrix, routine
 
-VALUE, BASIS, TRIANGLE = range(3)
-"""Planes of the parts: the function of the matrix, and its Schur decomposition."""
-SMALL_EQUATION = 24
+VALUE, BASIS, TRIANGLE, ROOT, COUNT = range(5)
+"""Planes of the parts: the function of the matrix, its Schur decomposition, and the root of the triangle by
+which the function of that was found, of so many roots of roots: the first number of the last plane."""
+SMALL_EQUATION = 32
 """Rows and columns up to which LAPACK solves equations of triangles."""
 LARGEST_DISTANCE = 0.25
-"""From the unit matrix at which the quadrature of the logarithm's derivative is exact to the last digit."""
+"""From the unit matrix at which the quadrature of the logarithm is exact to the last digit."""
 MOST_ROOTS = 100
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
+_PLACES, _SHARES = np.polynomial.legendre.leggauss(8)
+NODES, WEIGHTS = 0.5 + 0.5 * _PLACES, 0.5 * _SHARES
 
 
 def schur_form(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -74,6 +76,51 @@ def real_where_real(name: str, a: np.ndarray, found: np.ndarray) -> np.ndarray:
     return found
 
 
+def _eigenvalues_of(triangle: np.ndarray) -> np.ndarray:
+    """Complex numbers, in the order of the diagonal; blocks have equal numbers there."""
+    values = np.diagonal(triangle).astype(complex)
+    (first,) = np.diagonal(triangle, -1).nonzero()
+    turns = np.sqrt(-(triangle[first, first + 1] * triangle[first + 1, first]).real)
+    values.imag[first] += turns
+    values.imag[first + 1] -= turns
+    return values
+
+
+def _solver(triangle: np.ndarray) -> Callable[[np.ndarray, bool], np.ndarray]:
+    """What multiplies a matrix with the inverse of a triangle from the left, or from the right."""
+    multiply = blas_routine("trsm", triangle.dtype)
+    (one,) = np.diagonal(triangle, -1).nonzero()
+    if not len(one):
+        return lambda sides, right: multiply(1.0, triangle, sides, side=int(right))
+    other, along = one + 1, np.diagonal(triangle)
+    size = along[one] * along[other] - triangle[one, other] * triangle[other, one]
+    with np.errstate(divide="ignore"):
+        inverse = 1.0 / along
+    inverse[one], inverse[other] = along[other] / size, along[one] / size
+    above, below = -triangle[one, other] / size, -triangle[other, one] / size
+
+    def by_blocks(sides: np.ndarray) -> np.ndarray:
+        found = np.multiply(inverse[:, None], sides, order="F")
+        found[one] += above[:, None] * sides[other]
+        found[other] += below[:, None] * sides[one]
+        return found
+
+    unit = by_blocks(triangle)  # with ones on its diagonal, and nothing below
+
+    def solve(sides: np.ndarray, right: bool) -> np.ndarray:
+        if not right:
+            return multiply(1.0, unit, by_blocks(sides), diag=1, overwrite_b=1)
+        return by_turned_blocks(multiply(1.0, unit, sides, side=1, diag=1))
+
+    def by_turned_blocks(sides: np.ndarray) -> np.ndarray:
+        found = sides * inverse
+        found[:, other] += sides[:, one] * above
+        found[:, one] += sides[:, other] * below
+        return found
+
+    return solve
+
+
 def _root(a: np.ndarray) -> np.ndarray:
     return real_where_real("sqrtm", a, scipy_linalg().sqrtm(a))
 
@@ -85,14 +132,50 @@ def _root_of_triangle(triangle: np.ndarray) -> np.ndarray:
     return found
 
 
-def _logarithm(a: np.ndarray) -> np.ndarray:
-    if np.isneginf(np.linalg.slogdet(a)[1]):  # of which SciPy gives numbers, with a warning
-        raise np.linalg.LinAlgError("logm: the matrix is singular, so it has no logarithm.")
-    return real_where_real("logm", a, scipy_linalg().logm(a))
+Found = tuple[np.ndarray, np.ndarray, int]
+"""A function of a triangle; a root of the triangle, and of how many roots."""
 
 
-def _derivative_of_root(direction: np.ndarray, triangle: np.ndarray) -> np.ndarray:
+def _root_with_itself(triangle: np.ndarray) -> Found:
     root = _root_of_triangle(triangle)
+    return root, root, 1
+
+
+def _logarithm(a: np.ndarray) -> np.ndarray:
+    if not np.isfinite(a).all():
+        return scipy_linalg().logm(a)  # type: ignore[no-any-return]
+    basis, triangle = schur_form(a)
+    return basis @ _logarithm_by_root(triangle)[0] @ basis.conj().T  # type: ignore[no-any-return]
+
+
+SINGULAR = "logm: the matrix is singular, so it has no logarithm."
+
+
+def _logarithm_by_root(triangle: np.ndarray) -> Found:
+    """By roots until they are 1 + x, x small, and the integral of (1 + t x)^-1 x. The root given is x."""
+    values = _eigenvalues_of(triangle)
+    if not values.all():
+        raise np.linalg.LinAlgError(SINGULAR)
+    logarithms, root, count = np.log(values), triangle, 0
+    if triangle.dtype.kind != "c" and ((values.imag == 0) & (values.real < 0)).any():
+        real_where_real("logm", triangle, logarithms)  # which raises
+    unit = np.eye(len(triangle), dtype=triangle.dtype)
+    while np.abs(root - unit).sum(0).max() > LARGEST_DISTANCE and count < MOST_ROOTS:
+        root, count = _root_of_triangle(root), count + 1
+    small = np.asfortranarray(root - unit)
+    _set_diagonal(small, np.expm1(logarithms * 0.5**count))  # of which the difference has lost digits
+    found = np.zeros_like(small)
+    for node, weight in zip(NODES, WEIGHTS):
+        found += (weight * 2.0**count) * _solver(unit + node * small)(small, False)
+    _set_diagonal(found, logarithms)
+    return found, small, count
+
+
+def _set_diagonal(x: np.ndarray, values: np.ndarray) -> None:
+    np.fill_diagonal(x, values if x.dtype.kind == "c" else values.real)
+
+
+def _derivative_of_root(direction: np.ndarray, root: np.ndarray, count: int) -> np.ndarray:
     try:
         return solve_triangles(root, root, direction)
     except np.linalg.LinAlgError as error:
@@ -101,19 +184,18 @@ def _derivative_of_root(direction: np.ndarray, triangle: np.ndarray) -> np.ndarr
         ) from error
 
 
-def _derivative_of_logarithm(direction: np.ndarray, triangle: np.ndarray) -> np.ndarray:
-    """By roots until they are 1 + x, x small, and the integral of (1 + t x)^-1 direction (1 + t x)^-1."""
-    unit, roots = np.eye(len(triangle), dtype=triangle.dtype), 0
-    while np.abs(triangle - unit).sum(0).max() > LARGEST_DISTANCE and roots < MOST_ROOTS:
-        triangle, roots = _root_of_triangle(triangle), roots + 1
-        direction = solve_triangles(triangle, triangle, direction)
+def _derivative_of_logarithm(direction: np.ndarray, small: np.ndarray, count: int) -> np.ndarray:
+    """Through the roots, and the integral of (1 + t x)^-1 direction (1 + t x)^-1."""
+    unit = np.eye(len(small), dtype=small.dtype)
+    roots = [unit + small]
+    while len(roots) < count:
+        roots.append(roots[-1] @ roots[-1])
+    for root in reversed(roots[:count]):
+        direction = solve_triangles(root, root, direction)
     total = np.zeros_like(direction)
-    factor, solve = (routine(name, direction.dtype) for name in ("getrf", "getrs"))
     for node, weight in zip(NODES, WEIGHTS):
-        factors, places, _ = factor(unit + (0.5 + 0.5 * node) * (triangle - unit))
-        half, _ = solve(factors, places, direction)
-        across, _ = solve(factors, places, half.T, trans=1)
-        total += (0.5 * weight * 2.0**roots) * across.T
+        solve = _solver(unit + node * small)
+        total += (weight * 2.0**count) * solve(solve(direction, False), True)
     return total
 
 
@@ -130,14 +212,16 @@ class MatrixFunction:
 def _matrix_function(
     name: str,
     compute: Callable[[np.ndarray], np.ndarray],
-    differentiate: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    of_triangle: Callable[[np.ndarray], Found],
+    differentiate: Callable[[np.ndarray, np.ndarray, int], np.ndarray],
     doc: str,
 ) -> MatrixFunction:
     """Declare a function of matrices.
 
     Args:
         compute: of a matrix.
-        differentiate: of a direction and a triangle the derivative there.
+        of_triangle: of a triangle, and the root by which that was found.
+        differentiate: of a direction and such a root the derivative there.
     """
 
     def of_one(a: np.ndarray) -> np.ndarray:
@@ -147,19 +231,22 @@ def _matrix_function(
         if not a.size:
             return np.zeros(parts.infer(spec_of(a)).shape, a.dtype)
         if not np.isfinite(a).all():
-            return np.stack([compute(a), *[np.full_like(a, np.nan)] * 2])
+            return np.stack([compute(a), *[np.full_like(a, np.nan)] * COUNT])
         basis, triangle = schur_form(a)
-        return np.stack([basis @ compute(triangle) @ basis.conj().T, basis, triangle])
+        found, root, count = of_triangle(triangle)
+        counted = np.zeros_like(a)
+        counted[0, 0] = count
+        return np.stack([basis @ found @ basis.conj().T, basis, triangle, root, counted])
 
     def derivative_of_one(direction: np.ndarray, parts: np.ndarray) -> np.ndarray:
         if not direction.size:
             return direction
-        _, basis, triangle = parts
-        if not np.isfinite(triangle).all():
+        _, basis, _, root, counted = parts
+        if not np.isfinite(root).all():
             raise np.linalg.LinAlgError(f"{name}: of a matrix with nan or inf it has no derivative.")
         adjoint = basis.conj().T
         inner = np.asfortranarray(adjoint @ direction.astype(basis.dtype, copy=False) @ basis)
-        return basis @ differentiate(inner, triangle) @ adjoint
+        return basis @ differentiate(inner, root, int(counted[0, 0].real)) @ adjoint
 
     def cotangent(g: Array, a: Array, parts: Array) -> Array:
         return transposed(derivative(a, transposed(g), parts))
@@ -173,8 +260,9 @@ def _matrix_function(
     infer = infer_square(name)
     parts = declare(
         f"{name}_parts", "eager", "a", evaluate=of_each(parts_of_one), of_complex=HOLOMORPHIC,
-        infer=lambda a: infer(a).with_shape((*a.shape[:-2], 3, *a.shape[-2:])),
-        doc=f"`{name}`, and the basis and the triangle of the Schur decomposition of a",
+        infer=lambda a: infer(a).with_shape((*a.shape[:-2], COUNT + 1, *a.shape[-2:])),
+        doc=f"`{name}`, the basis and the triangle of the Schur decomposition of a, and the root by which it "
+        "was found",
     )  # fmt: skip
     derivative = declare(
         f"{name}_derivative", "eager", "a direction parts", of_complex=HOLOMORPHIC,
@@ -202,11 +290,11 @@ def _matrix_function(
 
 
 square_root = _matrix_function(
-    "sqrtm", _root, _derivative_of_root,
+    "sqrtm", _root, _root_with_itself, _derivative_of_root,
     "the matrix whose square a matrix is, with eigenvalues of positive real parts",
 )  # fmt: skip
 logarithm = _matrix_function(
-    "logm", _logarithm, _derivative_of_logarithm,
+    "logm", _logarithm, _logarithm_by_root, _derivative_of_logarithm,
     "the matrix whose exponential a matrix is, with eigenvalues of imaginary parts between -pi and pi",
 )  # fmt: skip
 FUNCTIONS = (square_root, logarithm)
