@@ -91,7 +91,7 @@ def _reader(kind: type[Tensor], is_complex: bool) -> Callable[[Any], Any]:
 def _whole(leaf: Any, is_number: bool) -> Any:
     if isinstance(leaf, Tensor):
         return as_kind(apply(of_pairs, leaf), NumpyScalar) if is_number else apply(of_pairs, leaf)
-    found = of_pairs.evaluate(np.asarray(leaf))
+    found = of_pairs.evaluate(leaf if isinstance(leaf, np.ndarray) else np.asarray(leaf))
     return found[()] if is_number else found
 
 
@@ -138,8 +138,17 @@ def _with_whole_results(found: dict[str, Any]) -> Any:
         return value
     if isinstance(value, np.ndarray | Tensor):
         return _whole(value, kinds == NUMBER)
+    if type(value) is tuple and _are_leaves(value):
+        return tuple(_whole_leaves(value, kinds))
     leaves, structure = flatten(value)
-    return unflatten(
-        structure,
-        [leaf if kind == REAL else _whole(leaf, kind == NUMBER) for leaf, kind in zip(leaves, kinds.split())],
-    )
+    return unflatten(structure, _whole_leaves(leaves, kinds))
+
+
+def _are_leaves(values: tuple[Any, ...]) -> bool:
+    """Whether they are so for sure, as a value and its gradient are: nothing has to look into them."""
+    return all(isinstance(one, np.ndarray | np.generic | Tensor) for one in values)
+
+
+def _whole_leaves(leaves: Sequence[Any], kinds: str) -> list[Any]:
+    named = zip(leaves, kinds.split())
+    return [leaf if kind == REAL else _whole(leaf, kind == NUMBER) for leaf, kind in named]
