@@ -143,9 +143,9 @@ def _root_with_itself(triangle: np.ndarray) -> Found:
 
 def _logarithm(a: np.ndarray) -> np.ndarray:
     if not np.isfinite(a).all():
-        return scipy_linalg().logm(a)  # type: ignore[no-any-return]
+        return scipy_linalg().logm(a)
     basis, triangle = schur_form(a)
-    return basis @ _logarithm_by_root(triangle)[0] @ basis.conj().T  # type: ignore[no-any-return]
+    return basis @ _logarithm_by_root(triangle)[0] @ basis.conj().T
 
 
 SINGULAR = "logm: the matrix is singular, so it has no logarithm."
