@@ -107,13 +107,14 @@ def test_the_gradient_of_an_exponential_with_nan_is_nan() -> None:
         assert np.isnan(function(a)).all(axis=(1, 2)).tolist() == [False, True]
 
 
-@pytest.mark.parametrize(("name", "products"), [("svd", 4), ("pinv", 8)])
+@pytest.mark.parametrize(("name", "products"), [("svd", 4), ("pinv", 8), ("lstsq", 0)])
 @pytest.mark.parametrize("shape", [(30, 20), (20, 30)])
 def test_a_gradient_shares_its_products(name: str, products: int, shape: tuple[int, int]) -> None:
-    """Those of parts that several terms have, and all of the smaller extent."""
+    """Those of parts that several terms have, and all of the smaller extent; none of sides of one column."""
     functions: dict[str, Any] = {
         "svd": lambda a: sum((one**3).sum() for one in pb.linalg.svd(a, full_matrices=False)),
         "pinv": lambda a: (pb.linalg.pinv(a) ** 3).sum(),
+        "lstsq": lambda a: (pb.linalg.lstsq(a, a[:, :1]).solution ** 3).sum(),
     }
     source = pb.value_and_grad(pb.compile(functions[name])).source(matrices(*shape))
     assert source.count("gemm(") == products

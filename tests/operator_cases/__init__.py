@@ -51,6 +51,7 @@ NOT_IN_THE_TABLE = {
     "logm_of_parts": OF_SCIPY,
     "pinv": DECOMPOSED,
     "pinv_above": DECOMPOSED,
+    "pinv_product": DECOMPOSED,
     "gemm": "made by code generation alone: tests/graphs/test_contractions.py",
     "parameter": "an input has a value only in a call",
     "in_place_of": "its rule is no derivative: tests/tracing/test_training_steps.py",

@@ -119,3 +119,31 @@ pinv_above = declare(
     of_complex=OWN_RULES,
     doc="`pinv` of singular values above two bounds for each matrix, an absolute and a relative one",
 )  # fmt: skip
+
+
+def _infer_product(a: Spec, inverse: Spec, b: Spec) -> Spec:
+    require_matrix("pinv_product", a)
+    *batch, rows, columns = a.shape
+    if inverse.shape != (*batch, columns, rows) or b.shape[:-1] != (*batch, rows):
+        raise ShapeError(f"pinv_product: {a.shape}, {inverse.shape} and {b.shape} do not fit together.")
+    return b.with_shape((*batch, columns, b.shape[-1]))
+
+
+def _product_cotangent(g: Array, a: Array, inverse: Array, b: Array, y: Array) -> Array:
+    """That of `pinv`, in products with sides alone, which may be few."""
+    turned, across = (adjoint(a), adjoint(inverse)), pinv_product(adjoint(a), adjoint(inverse), g)
+    missed, beside = b - product(a, y), g - product(turned[0], across)
+    found = product(missed, adjoint(pinv_product(a, inverse, across))) - product(across, adjoint(y))
+    return found + product(pinv_product(*turned, y), adjoint(beside))
+
+
+pinv_product = declare(
+    "pinv_product", "composite", "a inverse b", infer=_infer_product, needs_own_rule=True,
+    evaluate=lambda a, inverse, b: inverse @ b, body=lambda a, inverse, b: product(inverse, b),
+    vjp={
+        "a": _product_cotangent,
+        "b": lambda g, a, inverse: pinv_product(adjoint(a), adjoint(inverse), g),
+    },
+    of_complex=OWN_RULES,
+    doc="the least of the x for which a x is nearest to b, given the pseudo-inverse of a as well",
+)  # fmt: skip

@@ -202,13 +202,15 @@ def least_squares(a: Tensor, b: Tensor, rcond: float | None = None) -> tuple[Ten
     """
     cut = _tolerance(a, None, rcond)[1]
     rows, columns = a.shape[-2:]
+    batch, sides = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2])), b.shape[-1]
+    b = expand_to(b, (*batch, *b.shape[-2:]))
     is_differentiated = is_recording() and (a.requires_grad or b.requires_grad)
     is_small = min(rows, columns) <= (SMALL if is_tracing() and not a.is_complex() else 0)
     if is_differentiated or is_small:
         values = linalg_svd(a, False).S if a.numel() else svdvals(a)  # of the same decomposition as pinv
-        return matmul(pinv(a, rtol=cut), b), values, _count_above(values._detached(), 0.0, cut)
-    batch, sides = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2])), b.shape[-1]
-    b = expand_to(b, (*batch, *b.shape[-2:]))
+        inverse = expand_to(pinv(a._detached(), rtol=cut), (*batch, columns, rows))
+        found = apply(matrix_functions.pinv_product, expand_to(a, (*batch, rows, columns)), inverse, b)
+        return found, values, _count_above(values._detached(), 0.0, cut)
     both = apply(equations.least_squares, expand_to(a, (*batch, rows, columns)), b, rcond=float(cut))
     first, last = columns * sides, both.shape[-1] - 1
     solution = reshape_to(part(both, both.ndim - 1, 0, first), (*batch, columns, sides))
