@@ -90,6 +90,19 @@ DIRECT: dict[str, Callable[..., Any]] = {
 dtype, where nothing is converted; those of bits on truth values."""
 OF_TRUTH = {"and": logical_and, "or": logical_or, "xor": logical_xor}
 DIRECT |= {f"bitwise_{name}": direct(one, of_numpy=True, kinds="b") for name, one in OF_TRUTH.items()}
+
+
+class _DirectOf(dict[np.ufunc, Callable[..., Any] | None]):
+    """`DIRECT` by ufunc, which NumPy would make the name of in each call; of those without one nothing is kept."""
+
+    def __missing__(self, ufunc: np.ufunc) -> Callable[..., Any] | None:
+        short = DIRECT.get(ufunc.__name__)
+        if short is not None:
+            self[ufunc] = short
+        return short
+
+
+_direct_of = _DirectOf()
 DIRECT_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **{
         getattr(np, name): reduced_directly(one)
@@ -154,7 +167,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
         tensor([2., 3.], dtype=torch.float64)
     """
     if method == "__call__" and not options:
-        short = DIRECT.get(ufunc.__name__)
+        short = _direct_of[ufunc]
         if short is not None and (result := short(*inputs)) is not NotImplemented:
             return result
     if not all(map(_is_operand, inputs)):

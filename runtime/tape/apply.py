@@ -169,10 +169,10 @@ def record(
         operand = operands[position]
         edges[position] = (operand._grad_fn or operand, operand._output_nr)
     if type(tensor._value) is ndarray:
-        node = plan.node_class(plan, attributes, edges)
+        node = plan.node(attributes, edges)
         save(node, tensor, operands, values)
     else:  # the graph keeps values that are overwritten, but `backward()` has PyTorch's rules
-        node = plan.node_class.in_trace(plan, attributes, edges, values, tensor._value)
+        node = plan.node_in_trace(attributes, edges, values, tensor._value)
         if plan.saves or plan.saves_result:
             versions = _versions(plan, tensor, operands)
             if versions:

@@ -59,6 +59,8 @@ _PAIRS_OF_NUMPY: dict[tuple[type, type], tuple[type[Tensor], bool, bool]] = {
     (PythonNumber, PythonNumber): (NumpyTensor, True, True),
 }
 """The same for NumPy's functions, which make numbers of NumPy's of Python's."""
+_USUAL = {"f": np.dtype("float64"), "b": np.dtype("bool")}
+"""Of a kind of dtypes the one that is asked for first."""
 _new = object.__new__
 _quiet = Quiet()
 
@@ -127,6 +129,7 @@ def _of_one(operator: Operator, general: Function, plans: _Plans, of_numpy: bool
     kind_of_result = (_KINDS_OF_NUMPY if of_numpy else _KINDS).get
     evaluate, has_rule = operator.evaluate, operator.rule_for(0) is not None
     kinds = kinds or _kinds_of(operator)
+    usual = _USUAL[kinds[0]]
     takes_attributes = general is unsupported or general is operator
 
     def function(input: Any, **attributes: Any) -> Any:
@@ -139,10 +142,15 @@ def _of_one(operator: Operator, general: Function, plans: _Plans, of_numpy: bool
         if view is not None and view.seen != input._cell[0]:
             input.refresh()
         value = input._value
-        if type(value) is not ndarray or value.dtype.kind not in kinds:
+        if type(value) is not ndarray or (
+            (dtype := value.dtype) is not usual and dtype.kind not in kinds
+        ):
             return general(input, **attributes)
         try:
-            result = _quiet.run(evaluate, value, **attributes)
+            if attributes:
+                result = _quiet.run(evaluate, value, **attributes)
+            else:
+                result = _quiet.run(evaluate, value)
         except Exception:  # which the general way explains
             return general(input, **attributes)
         if type(result) is not ndarray:
@@ -159,7 +167,7 @@ def _of_one(operator: Operator, general: Function, plans: _Plans, of_numpy: bool
             tensor._requires_grad = False
             return tensor
         plan = plans[1]
-        node = plan.node_class(plan, attributes, ((input._grad_fn or input, input._output_nr),))
+        node = plan.node(attributes, ((input._grad_fn or input, input._output_nr),))
         versions = []
         if plan.may_broadcast:
             node.shapes = (value.shape,)
@@ -184,6 +192,7 @@ def _of_one(operator: Operator, general: Function, plans: _Plans, of_numpy: bool
 def _of_two(operator: Operator, general: Function, plans: _Plans, of_numpy: bool, kinds: str) -> Function:
     case_of = (_PAIRS_OF_NUMPY if of_numpy else _PAIRS).get
     evaluate, kinds = operator.evaluate, kinds or _kinds_of(operator)
+    usual = _USUAL[kinds[0]]
     takes_attributes = general is unsupported or general is operator
     with_rule = sum(1 << position for position in range(2) if operator.rule_for(position))
 
@@ -212,7 +221,8 @@ def _of_two(operator: Operator, general: Function, plans: _Plans, of_numpy: bool
         if first and second:
             if type(a) is not ndarray or type(b) is not ndarray:
                 return general(input, other, **attributes)
-            is_float = a.dtype.kind in kinds and (a.dtype is b.dtype or a.dtype == b.dtype)
+            dtype, of_other = a.dtype, b.dtype
+            is_float = (dtype is usual or dtype.kind in kinds) and (dtype is of_other or dtype == of_other)
         elif first:
             b, is_float = _beside(a, b)
         else:
@@ -220,7 +230,10 @@ def _of_two(operator: Operator, general: Function, plans: _Plans, of_numpy: bool
         if not is_float:
             return general(input, other, **attributes)
         try:
-            result = _quiet.run(evaluate, a, b, **attributes)
+            if attributes:
+                result = _quiet.run(evaluate, a, b, **attributes)
+            else:
+                result = _quiet.run(evaluate, a, b)
         except Exception:  # which the general way explains
             return general(input, other, **attributes)
         if type(result) is not ndarray:
@@ -242,22 +255,27 @@ def _of_two(operator: Operator, general: Function, plans: _Plans, of_numpy: bool
             (input._grad_fn or input, input._output_nr) if mask & 1 else None,
             (other._grad_fn or other, other._output_nr) if mask & 2 else None,
         )
-        node = plan.node_class(plan, attributes, edges)
-        if type(a) is ndarray and type(b) is ndarray and a.shape != b.shape:
+        node = plan.node(attributes, edges)
+        if type(b) is ndarray and type(a) is ndarray and a.shape != b.shape:
             node.shapes = [(a, b)[position].shape for position in plan.positions]
         if plan.saves_specs:
             node.specs = specs_of((a, b), result)
         versions = []
-        if plan.saves:
-            saved: list[Any] = [None, None]
-            node.operands = saved
-            for position in plan.saves:
-                saved[position] = b if position else a
-                if second if position else first:
-                    cell = other._cell if position else input._cell
-                    versions.append((position, cell, cell[0]))
-                elif type(saved[position]) is ndarray and (noted := saved_values()) is not None:
-                    saved[position] = noted.of_array(saved[position])
+        saves_a, saves_b = plan.saves_each
+        if saves_a:
+            if first:
+                cell = input._cell
+                versions.append((0, cell, cell[0]))
+            elif type(a) is ndarray and (noted := saved_values()) is not None:
+                a = noted.of_array(a)
+        if saves_b:
+            if second:
+                cell = other._cell
+                versions.append((1, cell, cell[0]))
+            elif type(b) is ndarray and (noted := saved_values()) is not None:
+                b = noted.of_array(b)
+        if saves_a or saves_b:
+            node.operands = [a if saves_a else None, b if saves_b else None]
         if plan.saves_result:
             node.result = result
             versions.append((-1, own, 0))
@@ -352,7 +370,7 @@ def direct_view(operator: Operator, grad_name: str | None = None) -> Function:
         if not (input._requires_grad and recording):
             tensor._requires_grad = False
             return tensor
-        node = plans[1].node_class(plans[1], attributes, ((input._grad_fn or input, input._output_nr),))
+        node = plans[1].node(attributes, ((input._grad_fn or input, input._output_nr),))
         node.shapes = (value.shape,)
         if plans[1].saves_specs:
             node.specs = specs_of((value,), result)

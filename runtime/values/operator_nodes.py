@@ -49,7 +49,7 @@ class Plan:
 
     __slots__ = (
         "count", "is_holomorphic", "may_broadcast", "node_class", "operator", "positions", "pull",
-        "recorded", "saves", "saves_result", "saves_specs",
+        "recorded", "saves", "saves_each", "saves_result", "saves_specs",
     )  # fmt: skip
 
     def __init__(self, operator: Operator, mask: int, count: int, name: str) -> None:
@@ -64,11 +64,41 @@ class Plan:
         self.is_holomorphic = operator.of_complex == HOLOMORPHIC
         wanted, self.saves_result = operator.needs(self.positions, count)
         self.saves = tuple(sorted(wanted))
+        self.saves_each = tuple(position in wanted for position in range(count))
         rules = [operator.rules[operator.operand_name(position)] for position in self.positions]
         self.saves_specs = any(
             name == "specs" or name.endswith("_spec") for rule in rules for name in rule.parameters
         )
         self.node_class = node_class(name)
+
+    def node(self, attributes: dict[str, Any], edges: Sequence[Edge | None]) -> OperatorNode:
+        """A node that has saved nothing yet."""
+        node = _new(self.node_class)  # calling the class would take twice as long
+        node.plan = self
+        node.attributes = attributes
+        node.edges = edges
+        node.sequence = next_sequence()
+        node.hooks = node._metadata = node.forward = None
+        node.operands = node.result = node.shapes = node.specs = None
+        node.versions = NO_VERSIONS
+        node.freed = False
+        return node
+
+    def node_in_trace(
+        self, attributes: dict[str, Any], edges: Sequence[Edge | None], read: list[Any], made: Node
+    ) -> OperatorNode:
+        """A node that has all operands and the result as nodes of the graph."""
+        node = _new(self.node_class)
+        node.plan = self
+        node.attributes = attributes
+        node.edges = edges
+        node.sequence = next_sequence()
+        node.hooks = node._metadata = node.shapes = node.specs = None
+        node.operands = read
+        node.forward = node.result = made
+        node.versions = NO_VERSIONS
+        node.freed = False
+        return node
 
     def pull_recorded(self) -> Pull:
         """The rules on tensors, which the tape records."""
@@ -94,7 +124,7 @@ def node_class(name: str) -> type[OperatorNode]:
 class OperatorNode(SavingNode):
     """A node of one operator: it saves what the operator's rules need, and runs them.
 
-    In a trace it has all operands and the result as nodes of the graph.
+    A plan makes it. In a trace it has all operands and the result as nodes of the graph.
     """
 
     __slots__ = ("attributes", "forward", "plan", "shapes", "specs")
@@ -118,33 +148,6 @@ class OperatorNode(SavingNode):
 
     def value_of(self, number: int) -> Node | None:
         return self.forward
-
-    def __init__(self, plan: Plan, attributes: dict[str, Any], edges: Sequence[Edge | None]) -> None:
-        self.plan = plan
-        self.attributes = attributes
-        self.edges = edges
-        self.sequence = next_sequence()
-        self.hooks = self._metadata = self.forward = None
-        self.operands = self.result = self.shapes = self.specs = None
-        self.versions = NO_VERSIONS
-        self.freed = False
-
-    @classmethod
-    def in_trace(
-        cls, plan: Plan, attributes: dict[str, Any], edges: Sequence[Edge | None], read: list[Any], made: Node
-    ) -> OperatorNode:
-        """A node that has all operands and the result as nodes of the graph."""
-        node = _new(cls)  # a long loop makes many, and calling the class would take twice as long
-        node.plan = plan
-        node.attributes = attributes
-        node.edges = edges
-        node.sequence = next_sequence()
-        node.hooks = node._metadata = node.shapes = node.specs = None
-        node.operands = read
-        node.forward = node.result = made
-        node.versions = NO_VERSIONS
-        node.freed = False
-        return node
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         if self.forward is not None:
