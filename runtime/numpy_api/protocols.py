@@ -93,7 +93,7 @@ DIRECT |= {f"bitwise_{name}": direct(one, of_numpy=True, kinds="b") for name, on
 
 
 class _DirectOf(dict[np.ufunc, Callable[..., Any] | None]):
-    """`DIRECT` by ufunc, which NumPy would make the name of in each call; of those without one nothing is kept."""
+    """`DIRECT` by ufunc, whose name NumPy makes anew whenever it is asked; others are not kept."""
 
     def __missing__(self, ufunc: np.ufunc) -> Callable[..., Any] | None:
         short = DIRECT.get(ufunc.__name__)

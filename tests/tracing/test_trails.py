@@ -253,3 +253,18 @@ def test_a_class_may_have_something_else_in_the_place_of_its_modules_name(module
     exec("def proxied(x):\n    return proxy and scaled(x).sum()", vars(module))
     np.testing.assert_array_equal(pb.grad(module.proxied)(X), [2.0, 2.0])
     np.testing.assert_array_equal(pb.compile(pb.grad(module.proxied))(X), [2.0, 2.0])
+
+
+def test_modules_whose_code_asks_for_no_types_are_left_alone(module: Any) -> None:
+    found, variables = [], vars(module)
+    module.LINKS[0] = lambda total: found.append("type" in variables) or abs(total)
+    pb.grad(module.objective(module.Model(2.0), 1.0))(X)
+    assert found == [False]
+
+
+def test_functions_that_hold_nothing_are_told_by_code_and_module(module: Any) -> None:
+    roots = (module.scaled,)
+    trail = Trail(roots, Reached(roots), {})
+    assert trail.fits(roots)
+    module.scaled.__defaults__ = (abs,)
+    assert not trail.fits(roots)
