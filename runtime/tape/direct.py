@@ -116,7 +116,20 @@ def direct(
     return function
 
 
-rules_on_tensors = Copies(lambda operator: direct(operator, operator))
+def _in_rules(operator: Operator) -> Function:
+    """The short way of an operator, of a view as well, and the operator itself for all else."""
+    if not operator.movement.is_view:
+        return direct(operator, operator)
+    short = direct_view(operator)
+
+    def function(input: Any, **attributes: Any) -> Any:
+        found = short(input, **attributes)
+        return operator(input, **attributes) if found is NotImplemented else found
+
+    return function
+
+
+rules_on_tensors = Copies(_in_rules)
 """A function of operators for Tensors: their short ways take the operators' places."""
 OperatorNode.on_tensors = rules_on_tensors
 

@@ -526,7 +526,7 @@ def test_a_rule_that_is_recorded_takes_short_ways(monkeypatch: pytest.MonkeyPatc
     )
     (first,) = pb.autograd.grad(y.sum(), [x], create_graph=True)
     (second,) = pb.autograd.grad(first.sum(), [x])
-    assert not {one.name for one in general} & {"cos", "sin", "multiply", "negative"}
+    assert not {one.name for one in general} & {"cos", "sin", "multiply", "negative", "reshape", "expand"}
     np.testing.assert_allclose(second.numpy(), -np.sin(x._value) * x._value + 2 * np.cos(x._value))
 
 
