@@ -39,7 +39,7 @@ def _is_python(value: Any) -> bool:
 
 def _is_whole(value: Any) -> bool:
     """Whether a number is one of Python's integers."""
-    if isinstance(value, Tensor):
+    if issubclass(type(value), Tensor):
         return value._value.dtype.kind in "iub"
     return isinstance(value, int)
 
@@ -88,13 +88,15 @@ def _arithmetic(name: str, reflected: bool) -> Method:
     general: Method = getattr(NumpyTensor, f"__{'r' if reflected else ''}{name}__")
 
     def method(self: PythonNumber, other: Any) -> Any:
-        if isinstance(other, TorchTensor):
-            return NotImplemented  # its own method takes a number
-        if not _is_python(other):
-            plain = _with_plain_exponent(self) if name == "pow" and reflected else self
-            return general(self, other) if plain is self else operator.pow(other, plain)
+        kind = type(other)  # `isinstance` asks a tensor's `__class__` as well, a property
+        if kind is not float and kind is not PythonNumber:
+            if issubclass(kind, TorchTensor):
+                return NotImplemented  # its own method takes a number
+            if not _is_python(other):
+                plain = _with_plain_exponent(self) if name == "pow" and reflected else self
+                return general(self, other) if plain is self else operator.pow(other, plain)
         first, second = (other, self) if reflected else (self, other)
-        if _is_whole(first) and _is_whole(second):  # Python's have any number of digits
+        if self._value.dtype.kind in "iub" and _is_whole(other):  # Python's have any number of digits
             _require_exact(name, first, second)
         if name in DIVISIONS and second == 0:
             getattr(operator, name, divmod)(1.0, 0.0)
@@ -111,7 +113,7 @@ def _repeating(general: Method) -> Method:
 
     @functools.wraps(general)
     def method(self: NumpyScalar, other: Any) -> Any:
-        if not isinstance(other, SEQUENCES):
+        if issubclass(type(other), Tensor) or not isinstance(other, SEQUENCES):
             return general(self, other)
         times: Any = operator.index(self) if _is_whole(self) else 1.0  # which raises as Python does
         return other * times
