@@ -9,6 +9,7 @@ is recorded on the tape, and traced, alike.
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
@@ -280,7 +281,7 @@ def called(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any] = 
             UnsupportedError, f"{public_name(ufunc)}: {', '.join(unsupported)} is not supported on a Tensor."
         )
     if name in OF_OTHERS:
-        return OF_OTHERS[name](*inputs, **given)
+        return OF_OTHERS[name](*_floats_of_loop(ufunc, inputs), **given)
     function = UFUNCS.get(name)
     if function is None and dtype is None:
         return without_rule(ufunc, inputs, given)
@@ -326,6 +327,8 @@ def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tupl
     values = [one if isinstance(one, VALUES) else tensor_of(one) for one in inputs]
     asked = None if dtype is None else np.dtype(getattr(dtype, "numpy", dtype))
     loop = _loop(ufunc, tuple(map(_weak, values)), asked)
+    if loop[-1].kind == "b" and loop[0].kind in "iu" and len(values) == 2:
+        values, loop = _comparable(values, loop)
     if loop[-1].kind == "b":  # a bit needs no half precision, which compiled code does not have
         loop = tuple(np.dtype("float32") if one == np.float16 else one for one in loop)
     operands = [
@@ -335,6 +338,25 @@ def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tupl
     if not any(isinstance(one, Tensor) for one in operands):
         operands = [wrap(np.asarray(one, kind)) for one, kind in zip(values, loop)]  # numbers alone
     return operands, loop[-1]
+
+
+def _floats_of_loop(ufunc: np.ufunc, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs, floats among them with the precision of the ufunc's own loop, which may be higher."""
+    loop = _loop(ufunc, tuple(map(_weak, inputs)), None)
+    return [
+        as_dtype(one, kind) if isinstance(one, Tensor) and array_dtype(one).kind == kind.kind == "f" else one
+        for one, kind in zip(inputs, loop)
+    ]
+
+
+def _comparable(values: list[Any], loop: tuple[np.dtype, ...]) -> tuple[list[Any], tuple[np.dtype, ...]]:
+    """Two integers, one of Python's that the dtype cannot hold as infinite: it compares so with all."""
+    limits = np.iinfo(loop[0])
+    beyond = [python_type(one) is int and not limits.min <= one <= limits.max for one in values]
+    if not any(beyond):
+        return values, loop
+    infinite = [math.copysign(math.inf, one) if is_so else one for one, is_so in zip(values, beyond)]
+    return infinite, (np.dtype("float64"), np.dtype("float64"), loop[-1])
 
 
 def _as_operand(x: Tensor, dtype: np.dtype) -> Tensor:

@@ -41,9 +41,9 @@ def at_hand(value: Any) -> np.ndarray | None:
 
 
 def as_python_number(value: Any) -> Any:
-    """What `float(value)` would be, as what stands for a Python number; what is no tensor stays itself."""
+    """What `float(value)` would be, as what stands for a Python number."""
     if not isinstance(value, Tensor):
-        return value
+        return value.item() if isinstance(value, np.generic) else value
     number = value if not value._value.shape else apply(reshape, value, shape=())
     return of_kind(as_dtype(number, np.dtype("float64")), PythonNumber)
 
@@ -55,6 +55,11 @@ def of_arrays(result: Any) -> Any:
     if not isinstance(result, Tensor) or type(result) is NumpyTensor:
         return result
     return of_kind(result, kind_of_result(NumpyTensor, result._value.shape, is_view=False))
+
+
+def as_array(result: Tensor) -> Tensor:
+    """What a function gives that makes no number of an array without dimensions."""
+    return of_kind(result, NumpyTensor)
 
 
 def axis_of(axis: Any, x: Tensor, function: str) -> int:

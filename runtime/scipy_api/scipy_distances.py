@@ -18,7 +18,7 @@ from ..functions import PUBLIC, declared
 from ..functions.common import as_dtype, fail
 from ..functions.stopping import stop_gradient
 from ..numpy_api.protocols import FUNCTIONS, OF_OTHERS
-from ..numpy_api.values import floats, known, of_arrays
+from ..numpy_api.values import as_python_number, floats, known, of_arrays
 from ..tensors.conversion import array_dtype, tensor_of
 from ..values.tensor import Tensor
 from .interpolation.points import demanded
@@ -233,14 +233,21 @@ def _of_vectors(name: str) -> Callable[..., Tensor]:
     def measure(u: Any, v: Any, w: Any = None, **options: Any) -> Tensor:
         first, second = _vectors(name, u, v, dtype=DOUBLE if name in IN_DOUBLE else None)
         found = MEASURES[name](first, second, _weights(name, w, first.shape[0]), **options)
-        return as_dtype(found, DOUBLE) if name == "euclidean" else found
+        return found
 
     return measure
 
 
+def euclidean(u: Any, v: Any, w: Any = None) -> Tensor:
+    """A number of Python's, which BLAS gives as the norm of floats."""
+    found = _of_vectors("euclidean")(u, v, w)
+    is_of_floats = w is not None or any(array_dtype(tensor_of(one)).kind == "f" for one in (u, v))
+    return as_python_number(found) if is_of_floats else as_dtype(found, DOUBLE)
+
+
 def minkowski(u: Any, v: Any, p: Any = 2, w: Any = None) -> Tensor:
     if not isinstance(p, Tensor) and p == 2:
-        return _of_vectors("euclidean")(u, v, w)
+        return euclidean(u, v, w)
     return _of_vectors("minkowski")(u, v, w, p=_order("minkowski", p))
 
 
@@ -250,7 +257,8 @@ def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Tensor:
 
 def seuclidean(u: Any, v: Any, V: Any) -> Tensor:
     first, second = _vectors("seuclidean", u, v)
-    return _seuclidean(first, second, None, _vector_of("seuclidean", "V", V, first.shape[0]))
+    found = _seuclidean(first, second, None, _vector_of("seuclidean", "V", V, first.shape[0]))
+    return as_python_number(found)
 
 
 def mahalanobis(u: Any, v: Any, VI: Any) -> Tensor:
@@ -416,11 +424,11 @@ def distance_matrix(x: Any, y: Any, p: Any = 2.0, threshold: int = 1000000) -> A
 
 # --- all ----------------------------------------------------------------------------------------------------
 
-OF_VECTORS = {name: _of_vectors(name) for name in MEASURES.keys() - PARAMETERS.keys()}
-DISTANCES: dict[str, Callable[..., Any]] = OF_VECTORS | {
-    one.__name__: one
-    for one in (minkowski, correlation, seuclidean, mahalanobis, jensenshannon, cdist, pdist, squareform)
-}
+OF_VECTORS = {name: _of_vectors(name) for name in MEASURES.keys() - PARAMETERS.keys() - {"euclidean"}}
+OF_NAMES = (
+    euclidean, minkowski, correlation, seuclidean, mahalanobis, jensenshannon, cdist, pdist, squareform,
+)  # fmt: skip
+DISTANCES: dict[str, Callable[..., Any]] = OF_VECTORS | {one.__name__: one for one in OF_NAMES}
 """By name what functions of scipy.spatial.distance do on Tensors."""
 OF_SPATIAL: dict[str, Callable[..., Any]] = {
     one.__name__: one for one in (minkowski_distance_p, minkowski_distance, distance_matrix)

@@ -20,7 +20,7 @@ from ..functions import PUBLIC, declared
 from ..functions.common import INTEGERS, as_dtype, fail, filled
 from ..numpy_api.fft import OF_SCIPY
 from ..numpy_api.protocols import FUNCTIONS, OF_OTHERS, UFUNCS
-from ..numpy_api.values import averaged, floats, known, promoted
+from ..numpy_api.values import as_array, averaged, floats, known, promoted
 from ..tape.apply import apply
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
@@ -194,7 +194,7 @@ def log_softmax(x: Any, axis: Any = None) -> Tensor:
 SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
     "scipy.special": {
         "logsumexp": logsumexp, "softmax": softmax, "log_softmax": log_softmax,
-        "polygamma": lambda n, x: PUBLIC["polygamma"](n, averaged(x)),
+        "polygamma": lambda n, x: as_array(PUBLIC["polygamma"](n, averaged(x))),
         "multigammaln": lambda a, d: PUBLIC["mvlgamma"](averaged(a), d),
         "zeta": zeta, "lambertw": lambertw, "comb": comb, "perm": perm, "factorial": factorial,
         "spherical_jn": _spherical("spherical_jn", "jv", -1.0),

@@ -17,12 +17,13 @@ from ..functions.matrices import linalg
 from ..functions.shapes.joining import cat
 from ..functions.shapes.movement import transpose
 from ..functions.stopping import stop_gradient
-from ..numpy_api.values import as_python_number
+from ..numpy_api.values import as_array, as_python_number
 from ..scipy_api.scipy_functions import SOLVERS
 from ..tape.apply import of_kind
+from ..tensors.conversion import tensor_of
 from ..transforms.transforms import grad, hessian, jacobian, jvp
 from ..values.tensor import Tensor
-from ..values.value_kinds import NumpyTensor, plain
+from ..values.value_kinds import NumpyScalar, NumpyTensor, plain
 from . import roots
 from .constraints import Conditions, constraints_of, limits
 from .equations import OfVector
@@ -347,7 +348,7 @@ def _elementwise(
     reach = roots.reach_in(stop_gradient(places[0]) - unknowns.start, *tolerances) if tolerances else None
     vector, _ = solved_by_scipy(name, unknowns, unknowns.start, values, value_of, solve, reach)
     found = unknowns.restored(vector)
-    return found if shape else as_python_number(found)
+    return found if shape else of_kind(tensor_of(found), NumpyScalar)
 
 
 def _bracketed_by_scipy(name: str) -> Function:
@@ -361,7 +362,8 @@ def _bracketed_by_scipy(name: str) -> Function:
                 raise ArgumentError(f"scipy.optimize.{name}: {error}") from error
 
         tolerances = options.get("xtol", 2e-12), options.get("rtol", 8.881784197001252e-16)
-        return _elementwise(name, f, a, args, b, run, tolerances)
+        found = _elementwise(name, f, a, args, b, run, tolerances)
+        return found if np.shape(a) or name == "toms748" else as_python_number(found)  # it is not in C
 
     return bracketed
 
@@ -388,7 +390,7 @@ def fixed_point(
     real: Function, func: Function, x0: Any, args: Any = (), xtol: float = 1e-8, maxiter: int = 500,
     method: str = "del2",
 ) -> Any:  # fmt: skip
-    return roots.fixed_point(func, x0, in_tuple(args), xtol, maxiter, method)
+    return as_array(tensor_of(roots.fixed_point(func, x0, in_tuple(args), xtol, maxiter, method)))
 
 
 def root_scalar(

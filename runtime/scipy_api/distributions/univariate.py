@@ -317,10 +317,10 @@ class Distribution(Distributed):
     def _promoted(
         self, method: str, x: Any, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> list[Any]:
-        """Values, loc, scale and parameters of shape, in their common dtype."""
+        """Values, loc, scale and parameters of shape, in double precision, as SciPy computes."""
         given = self._bind(method, arguments, options)
         values = [x, given.get("loc", 0.0), given.get("scale", 1.0), *(given[one] for one in self._shapes)]
-        return floats(*values)
+        return floats(*values, np.float64(0.0))[:-1]
 
     def _bind(self, method: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
         """The parameters by name; ArgumentError where one is missing, unknown or given twice."""

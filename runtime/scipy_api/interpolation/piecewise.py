@@ -17,6 +17,7 @@ from ....tracer.errors import ArgumentError, ShapeError, UnsupportedError
 from ....tracer.ops import matrix_equations as equations
 from ...functions import PUBLIC, declared
 from ...functions.common import as_dtype, fail, filled
+from ...numpy_api.values import as_array
 from ...tape.apply import apply
 from ...tensors.conversion import array_dtype, tensor_of
 from ...values.tensor import Tensor
@@ -90,7 +91,7 @@ class PiecewisePolynomial(Interpolant):
                 "within one period.",
             )
         whole = self.antiderivative()
-        return whole(b, extrapolate=extrapolate) - whole(a, extrapolate=extrapolate)
+        return as_array(whole(b, extrapolate=extrapolate) - whole(a, extrapolate=extrapolate))
 
 
 def differentiated(c: Tensor, nu: int) -> list[Tensor]:

@@ -13,7 +13,7 @@ from ...functions import PUBLIC, declared
 from ...functions.common import array_dtype, as_dtype, fail, filled
 from ...functions.reductions.sorting import insertion_places
 from ...functions.shapes import movement
-from ...numpy_api.values import of_arrays
+from ...numpy_api.values import as_array
 from ...solvers.requirements import Failure, require
 from ...tensors.conversion import tensor_of
 from ...values.tensor import Tensor
@@ -120,7 +120,7 @@ class Interpolant(Refusing):
     def __call__(self, x: Any, *arguments: Any, **options: Any) -> Any:
         if self._plain is not None and not any_tensor((x, *arguments), options):
             return self._plain(x, *arguments, **options)
-        return of_arrays(self._evaluate(x, *arguments, **options))
+        return as_array(self._evaluate(x, *arguments, **options))
 
     def _evaluate(self, x: Any) -> Tensor:
         raise NotImplementedError

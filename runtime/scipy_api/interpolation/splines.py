@@ -16,7 +16,7 @@ from ....tracer.errors import ArgumentError, ShapeError, UnsupportedError
 from ....tracer.ops import matrix_equations as equations
 from ...functions import PUBLIC
 from ...functions.common import as_dtype, fail
-from ...numpy_api.values import of_arrays
+from ...numpy_api.values import as_array
 from ...tape.apply import apply
 from ...tensors.conversion import array_dtype, tensor_of
 from ...values.tensor import Tensor
@@ -110,7 +110,7 @@ class Spline(Interpolant):
         whole, ends = self.antiderivative(), [doubles(a), doubles(b)]
         if not extrapolate:
             ends = [PUBLIC["clamp"](one, *self.ends) for one in ends]
-        return whole(ends[1], extrapolate=True) - whole(ends[0], extrapolate=True)
+        return as_array(whole(ends[1], extrapolate=True) - whole(ends[0], extrapolate=True))
 
     def _like(self, t: Tensor, c: Tensor, k: int) -> Spline:
         return Spline("BSpline", None, t, c, k, self.extrapolate, self.axis)
@@ -220,7 +220,7 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Tensor:
     if isinstance(tck, Interpolant):
         return tck(x, der, ext == 0)
     t, c, k = tck
-    return of_arrays(_as_fitpack(_spline("BSpline", None, t, c, k), x, der, ext))
+    return as_array(_as_fitpack(_spline("BSpline", None, t, c, k), x, der, ext))
 
 
 def _as_fitpack(spline: Spline, x: Any, der: int, ext: int) -> Tensor:
