@@ -11,10 +11,11 @@ is recorded: the graph holds for calls in which all guards have the same answers
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import takewhile
 from typing import Any, Protocol
 
@@ -544,11 +545,25 @@ class Trace:
                     same[one.node] = shared[key]
         return same
 
+    def keep_contents(self, is_constant: Callable[[np.ndarray], bool]) -> None:
+        """Take copies of those captured arrays that are constants as long as the guards hold."""
+        self._captured = [
+            replace(one, array=one.content) if is_constant(one.array) else one for one in self._captured
+        ]
+
     def owns_captured(self) -> bool:
         """Whether nobody but the trace holds what it has captured."""
-        return all(
-            one.array.base is None and sys.getrefcount(one.array) <= OWN_REFERENCES for one in self._captured
-        )
+        views = Counter(id(one.array.base) for one in self._captured)
+        return all(one.array is one.content or self._holds_alone(one, views) for one in self._captured)
+
+    def _holds_alone(self, captured: _Captured, views: Mapping[int, int]) -> bool:
+        base = captured.array.base
+        if isinstance(base, np.ndarray) and base.base is None:
+            known = views[id(base)] + (id(base) in self._tables)
+            is_own = sys.getrefcount(base) <= known + OWN_REFERENCES  # the variable here, and the call's
+        else:
+            is_own = base is None
+        return is_own and sys.getrefcount(captured.array) <= OWN_REFERENCES
 
     @property
     def captured(self) -> list[tuple[np.ndarray, Node]]:

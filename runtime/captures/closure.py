@@ -120,6 +120,7 @@ class _Explorer:
         self.holders: dict[int, Holder] = {}
         self.stored_globals: list[tuple[dict[str, Any], str]] = []
         self.streams: list[tuple[Any, str]] = []
+        self.compared: list[np.ndarray] = []
         self._codes: list[CodeType] = []
         self._guarded_members: set[tuple[type, str]] = set()
         self._passed_classes: set[type] = set()
@@ -152,6 +153,7 @@ class _Explorer:
             self.reader,
             self.reader.read(),
             self.asks_identity,
+            tuple(self.compared),
         )
 
     # --- one place ------------------------------------------------------------------------------------
@@ -274,10 +276,13 @@ class _Explorer:
             guard(f"{variable}.__code__ != {self.reader.constant(value.__code__)}")
         self._note_kept(type(value))
 
-    def _guard_content(self, value: Any, variable: str, label: str) -> Place | None:
+    def _guard_content(
+        self, value: Any, variable: str, label: str, is_taken: bool = False
+    ) -> Place | None:
         """A guard on all that an object holds, and on its identity where arrays may be taken from it.
 
-        Of a stream of random numbers on its identity alone; returns what stands for it.
+        Of a stream of random numbers on its identity alone; returns what stands for it. `is_taken`: whether a
+        stand-in has taken arrays from it, which programs then keep.
         """
         if isinstance(value, RANDOM):
             self.streams.append((value, label))
@@ -288,12 +293,12 @@ class _Explorer:
             return None if stand_in is None else Drawing(stand_in, value)
         self.reads_all |= isinstance(value, operator.attrgetter | operator.methodcaller)
         try:
-            content = Content(value)
+            content = Content(value, self.compared)
         except Unreadable as error:
             raise self._unreadable(error.value, label, error.__cause__) from None
         self.streams += [(stream, label) for stream in content.streams]
         if not content.is_plain:
-            self.reader.is_shareable = False
+            self.reader.is_shareable &= content.is_copied and not is_taken
             if variable[0] == "v":
                 self._guard_identity(value, variable)
         self.reader.guard(f"not {self.reader.constant(content)}.is_of({variable})")
@@ -308,7 +313,7 @@ class _Explorer:
                 return
             variable = f"[{', '.join(f'{variable}.{name}' for name in names)}]"
             value = [getattr(value, name) for name in names]
-        self._guard_content(value, variable, label)
+        self._guard_content(value, variable, label, is_taken=True)
 
     def _unreadable(self, value: Any, label: str, refusal: BaseException | None = None) -> TraceError:
         name = label.rpartition(".")[2].partition("[")[0]

@@ -29,8 +29,11 @@ PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None), range, slice, 
 """Values that are the same if they are equal and of one type."""
 _IDENTICAL = (type, ModuleType, FunctionType, BuiltinFunctionType, np.ufunc, np.dtype, DType)
 _BUFFERS = (bytearray, memoryview, array.array)
+_PLAIN_PARTS = (*PLAIN_TYPES, frozenset, tuple, *_IDENTICAL)
 LIMIT = 200_000
 """Parts that an object may have, to be compared in each call."""
+MOST_KEPT = 1 << 24
+"""Bytes of copies of arrays by which programs that function objects share may be told apart."""
 
 
 class Unreadable(Exception):
@@ -44,6 +47,9 @@ class Unreadable(Exception):
 class Content:
     """What an object held when it was looked at.
 
+    Args:
+        met: gets the arrays that were met on the way, which show the object's memory.
+
     Attributes:
         streams: random generators that were met on the way; what they draw is another matter.
 
@@ -51,9 +57,12 @@ class Content:
         Unreadable: it is, or holds, an iterator or an open file.
     """
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, met: list[np.ndarray] | None = None) -> None:
         self._kind = type(value)
-        self._parts = [part.copy() if isinstance(part, np.ndarray) else part for part in parts_of(value)]
+        parts = list(parts_of(value))
+        if met is not None:
+            met += [part for part in parts if isinstance(part, np.ndarray)]
+        self._parts = [part.copy() if isinstance(part, np.ndarray) else part for part in parts]
         self.streams = [part for part in self._parts if isinstance(part, RANDOM)]
 
     def is_of(self, value: Any) -> bool:
@@ -69,7 +78,17 @@ class Content:
     @property
     def is_plain(self) -> bool:
         """Whether it keeps nothing alive but numbers, text and the like."""
-        return all(isinstance(part, (*PLAIN_TYPES, frozenset, tuple, *_IDENTICAL)) for part in self._parts)
+        return all(isinstance(part, _PLAIN_PARTS) for part in self._parts)
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether it keeps nothing alive but such and copies of arrays, and of these not too much."""
+        kept = 0
+        for part in self._parts:
+            if not isinstance(part, (*_PLAIN_PARTS, np.generic, np.ndarray)):
+                return False
+            kept += part.nbytes if isinstance(part, np.ndarray) else 0
+        return kept <= MOST_KEPT
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -78,10 +97,8 @@ def _same(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, np.ndarray):
-        if one.dtype != other.dtype or one.shape != other.shape:
-            return False
-        may_have_nan = one.dtype.kind in "fcmM"  # to look for which takes longer
-        return np.array_equal(one, other) or (may_have_nan and np.array_equal(one, other, equal_nan=True))
+        is_alike = one.dtype == other.dtype and one.shape == other.shape
+        return is_alike and one.tobytes() == other.tobytes()  # nan is nan, and 0.0 is not -0.0
     if isinstance(one, tuple) and 0.0 in one:  # which equals -0.0
         return len(one) == len(other) and all(map(_same, one, other))
     if isinstance(one, float):

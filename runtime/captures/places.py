@@ -119,3 +119,5 @@ class Reading:
     read: Read | None
     asks_identity: bool = False
     """Whether the code asks if two values are one object."""
+    compared: tuple[np.ndarray, ...] = ()
+    """The arrays of objects whose content is guarded."""

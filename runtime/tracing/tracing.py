@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +29,7 @@ from ...tracer.spec import SUPPORTED
 from ...tracer.trace import Guard, Trace, tracing
 from ...tracer.verify import checked
 from ..autograd import autograd
+from ..captures.compared import covers
 from ..captures.identities import pattern_of, require_alike, shared
 from ..captures.places import Changed, Source
 from ..captures.randomness import Streams, refuse_moved
@@ -237,6 +239,7 @@ class _Run:
         sources = [
             index for index, source in enumerate(self.reading.sources) if self.source_nodes[source] in used
         ]
+        self.trace.keep_contents(functools.partial(covers, self.reading.compared))
         owns_constants = self.trace.owns_captured()  # before anything else refers to them
         constants = [(array, node) for array, node in self.trace.captured if node in used]
         drawn = self.trace.drawn  # all: what is not used is drawn as well, as without compiling

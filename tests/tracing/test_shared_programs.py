@@ -179,6 +179,54 @@ def test_what_differs_is_not_shared(make: Any) -> None:
         np.testing.assert_allclose(pb.compile(make(value))(X), make(value)(X))
 
 
+def test_tables_of_equal_content_are_shared_and_kept_by_nobody() -> None:
+    pandas = pytest.importorskip("pandas")
+
+    def fit(table: Any) -> Any:
+        def loss(p: Any) -> Any:
+            chosen = table[table["c"] > 0]  # a table of the trace's own
+            return (table[["a", "b"]].to_numpy() @ p[:2]).sum() + (chosen["a"].to_numpy() * p[2]).sum()
+
+        return pb.compile(loss)
+
+    def made(scale: float) -> Any:
+        return pandas.DataFrame({"a": X * scale, "b": X + 1, "c": [0, 1, 1], "d": ["x", "y", "z"]})
+
+    def expected(scale: float) -> float:
+        return float((X * scale).sum() * X[0] + (X + 1).sum() * X[1] + 5 * scale * X[2])
+
+    table = made(2.0)
+    assert fit(table)(X) == pytest.approx(expected(2.0))
+    gone = weakref.ref(table)
+    del table
+    gc.collect()
+    assert gone() is None
+    again = made(2.0)
+    function = fit(again)
+    assert function(X) == pytest.approx(expected(2.0)) and function.cache_info() == FOUND
+    again.loc[:, "a"] = X * 3.0
+    assert function(X) == pytest.approx(expected(3.0)) and function.cache_info().traces == 1
+    assert fit(made(4.0))(X) == pytest.approx(expected(4.0))
+    again.loc[:, "a"] = X * -0.0
+    signs = pb.compile(lambda x: x * np.copysign(1.0, again["a"].to_numpy()))
+    assert (signs(X) < 0).all()
+    again.loc[:, "a"] = X * 0.0
+    assert (signs(X) > 0).all()
+
+
+def test_views_that_a_library_holds_and_no_guard_compares_are_not_shared() -> None:
+    library: dict[str, Any] = {"__name__": "scipy.held", "held": np.array([1.0, 2.0, 3.0, 4.0])}
+    exec("def part(): return held[1:]", library)
+    part, held = library["part"], library["held"]
+
+    def fit() -> Any:
+        return pb.compile(lambda x: x * part())
+
+    np.testing.assert_allclose(fit()(X), X * held[1:])
+    held *= 2
+    np.testing.assert_allclose(fit()(X), X * held[1:])
+
+
 def test_what_is_differentiated_is_not_shared() -> None:
     def made() -> Any:
         return pb.compile(lambda x, y: (x * x * y).sum())
