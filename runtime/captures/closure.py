@@ -276,9 +276,7 @@ class _Explorer:
             guard(f"{variable}.__code__ != {self.reader.constant(value.__code__)}")
         self._note_kept(type(value))
 
-    def _guard_content(
-        self, value: Any, variable: str, label: str, is_taken: bool = False
-    ) -> Place | None:
+    def _guard_content(self, value: Any, variable: str, label: str, is_taken: bool = False) -> Place | None:
         """A guard on all that an object holds, and on its identity where arrays may be taken from it.
 
         Of a stream of random numbers on its identity alone; returns what stands for it. `is_taken`: whether a
