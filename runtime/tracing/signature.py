@@ -20,7 +20,7 @@ from ...tracer.spec import SUPPORTED, Spec
 from ..captures.objects import is_instance
 from ..values import dtypes
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
-from ..values.foreign import how_to_pass, is_sparse
+from ..values.foreign import how_to_pass, is_array_of_others, is_sparse, kind_named
 from ..values.modes import is_recording
 from ..values.plain_arrays import require_plain_array
 from ..values.tensor import Tensor
@@ -277,6 +277,11 @@ class Signature:
     def _static_key(self, leaf: Any, call: Call) -> Key:
         if type(leaf) is float:
             return float, leaf.hex()  # tells 0.0 from -0.0, and one nan is another's equal
+        if is_array_of_others(leaf):
+            raise ArgumentError(
+                f"{self.name}: argument '{call.leaf_name()}' is a {kind_named(leaf)}, and what "
+                f"another library computes with its arrays can't be traced.{how_to_pass(leaf)}"
+            )
         try:
             hash(leaf)
         except TypeError:

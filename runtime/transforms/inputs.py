@@ -31,7 +31,7 @@ from ..tape.repeated import Repeated, repeated
 from ..tracing.numpy_programs import NumpyProgram
 from ..values.differentiated import differentiating
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
-from ..values.foreign import how_to_pass
+from ..values.foreign import how_to_pass, kind_named
 from ..values.modes import enable_grad, is_recording, recording
 from ..values.nodes import Behind, Edge, have_own_backward, next_sequence, targets_behind
 from ..values.plain_arrays import require_plain_array
@@ -134,8 +134,8 @@ class Inputs:
         if kind is None:
             if not isinstance(leaf, DIFFERENTIABLE):
                 raise ArgumentError(
-                    f"{self.name}: argument '{label}' is a {type(leaf).__name__}; only tensors, arrays and "
-                    f"floats can be differentiated.{how_to_pass(leaf) or HOW_TO_GIVE}"
+                    f"{self.name}: argument '{label}' is a {kind_named(leaf)}; only tensors of pullback, "
+                    f"arrays and floats can be differentiated.{how_to_pass(leaf) or HOW_TO_GIVE}"
                 )
             require_plain_array(leaf, f"{self.name}: argument '{label}'")
             kind = kind_of_value(leaf)
@@ -143,8 +143,7 @@ class Inputs:
         if value.dtype.kind not in CONTINUOUS:
             raise DTypeError(
                 f"{self.name}: argument '{label}' has dtype {value.dtype}, and only floating or "
-                "complex arguments have a gradient. Convert it first, e.g. with .astype(float), or choose "
-                "other argnums."
+                f"complex arguments have a gradient. {_as_float(leaf)}, or choose other argnums."
             )
         if not is_plain and self.recording and isinstance(leaf, Tensor) and leaf.requires_grad:
             alias = as_kind(apply(reshape, leaf, shape=tuple(value.shape)), kind)
@@ -476,3 +475,8 @@ def _pulled(
         stacked = apply(concatenate, *[apply(reshape, one, shape=(1, *own)) for one in filled], dim=0)
         found.append(apply(reshape, stacked, shape=shape + own))
     return found
+
+
+def _as_float(leaf: Any) -> str:
+    """How to make a floating value of one of integers."""
+    return f"Pass {float(leaf)}" if type(leaf) is int else "Convert it first, e.g. with .astype(float)"

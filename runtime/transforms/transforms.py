@@ -319,6 +319,11 @@ def _split(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
 def _floating_output(name: str, leaf: Any) -> Tensor:
     if not isinstance(leaf, Tensor) and isinstance(leaf, FLOATING):
         leaf = standing_for(leaf)
+    if leaf is None:
+        raise OutputError(
+            f"{name}: a derivative is taken of a result that is None. Return the value: a return is missing, "
+            "or one way through the function has none. Other results go through has_aux=True."
+        )
     if not isinstance(leaf, Tensor):
         raise OutputError(
             f"{name}: a derivative is taken of a result that is {leaf!r}, of type {type(leaf).__name__}. "

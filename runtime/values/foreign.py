@@ -1,10 +1,12 @@
-"""Objects of pandas, xarray and SciPy that hold arrays: which are operands, what is said of others."""
+"""Objects of other libraries that hold arrays: which are operands, what is said of others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
+
+import numpy as np
 
 LIBRARIES = ("pandas", "scipy", "xarray")
 
@@ -22,6 +24,18 @@ def library_of(value: Any) -> str:
         if library in LIBRARIES:
             return library
     return ""
+
+
+def is_array_of_others(value: Any) -> bool:
+    """Whether it is an array of another library that computes with such, as PyTorch's or JAX's."""
+    return hasattr(type(value), "__dlpack__") and not isinstance(value, np.ndarray)
+
+
+def kind_named(value: Any) -> str:
+    """The name of an object's class, after that of its library where it has one."""
+    kind = type(value)
+    library = module_of(kind).partition(".")[0]
+    return kind.__name__ if library in ("", "builtins", "__main__") else f"{library}.{kind.__name__}"
 
 
 def is_of_scipy(value: Any) -> bool:
@@ -62,6 +76,8 @@ def how_to_pass(value: Any) -> str:
     library = library_of(value)
     if library == "scipy":
         return " Pass its array, e.g. its .toarray()." if hasattr(value, "toarray") else ""
+    if is_array_of_others(value):
+        return " Pass numpy.asarray(...) of it."
     return " Pass its array, its .to_numpy()." if library else ""
 
 

@@ -75,6 +75,28 @@ def test_arguments_that_are_neither_arrays_nor_hashable() -> None:
         loss({1}, X)
 
 
+def test_arrays_of_other_libraries() -> None:
+    class Foreign:
+        def __dlpack__(self) -> None: ...
+
+    Foreign.__module__ = "othertorch.arrays"
+    for given in ((Foreign(), X), (X, Foreign())):
+        with pytest.raises(ArgumentError, match=r"is a othertorch\.Foreign.* Pass numpy\.asarray"):
+            loss(*given)
+    with pytest.raises(ArgumentError, match=r"'w' is a othertorch\.Foreign; .*Pass numpy\.asarray"):
+        pb.grad(lambda w: (w * X).sum())(Foreign())
+
+
+def test_a_missing_return_and_an_integer_are_named() -> None:
+    def nothing(w: Any) -> None:
+        (w * w).sum()
+
+    with pytest.raises(OutputError, match="result that is None.* a return is missing"):
+        pb.grad(nothing)(X)
+    with pytest.raises(DTypeError, match=r"argument 't' has dtype int64.* Pass 3\.0"):
+        pb.grad(lambda t: t * t)(3)
+
+
 def test_arguments_that_do_not_fit_the_signature() -> None:
     with pytest.raises(ArgumentError, match=r"loss\(w.*x.*\).*: missing a required argument: 'x'"):
         loss(X)
