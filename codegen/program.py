@@ -28,7 +28,6 @@ from .account import Account
 from .blas import OneThread
 from .drawn_once import has_effects, stops, streams_of
 from .host import HostCall, Raised
-from .ir.interpret import interpret
 from .ir.verify import verify
 from .machine import compile as machine
 from .machine import store
@@ -243,6 +242,8 @@ class Program:
         Parts that threads would run are run in an order that `seed` decides. Raises ProgramError where the
         program is wrong, TooLong where it has not ended after the `most` statements.
         """
+        from .ir.interpret import interpret  # which machine code does without
+
         plan, program = self._plan, self.lowered
         room = Room(program.counts)
 

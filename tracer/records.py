@@ -102,10 +102,8 @@ def _printed(self: Any) -> str:
 
 
 def _comparison(names: list[str], frozen: bool) -> dict[str, Any]:
-    def of_few(self: Any) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in names)
-
-    values = attrgetter(*names) if len(names) > 1 else of_few  # of one name it gives no tuple
+    found = attrgetter(*names) if names else lambda self: None
+    values = found if len(names) > 1 else lambda self: (found(self),)  # of one name it gives no tuple
 
     def __eq__(self: Any, other: object) -> Any:
         return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented

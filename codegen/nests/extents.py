@@ -140,7 +140,7 @@ class Extents:
             symbol.base = self.named[whole]
 
     def __getitem__(self, node: Node) -> Symbols:
-        return tuple(symbol.find() for symbol in self.of[node])
+        return tuple([one if one.parent is None else one.find() for one in self.of[node]])
 
 
 def find_extents(graph: Graph) -> Extents:

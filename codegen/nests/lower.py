@@ -75,9 +75,10 @@ class Lowering:
     def element(self, node: Node, indices: Indices) -> Expression:
         """The element of `node` at `indices`; equal requests give the same object."""
         key = (node, indices)
-        if key not in self._known:
-            self._known[key] = self._found(node, indices)
-        return self._known[key]
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._found(node, indices)
+        return known
 
     def _found(self, node: Node, indices: Indices) -> Expression:
         if node in self.stored:
@@ -170,7 +171,7 @@ def _broadcast(lowering: Lowering, operand: Node, indices: Indices) -> Expressio
     own = indices[len(indices) - operand.spec.ndim :]
     symbols = lowering.extents[operand]
     return lowering.element(
-        operand, tuple(ZERO if symbol is ONE else index for index, symbol in zip(own, symbols))
+        operand, tuple([ZERO if symbol is ONE else index for index, symbol in zip(own, symbols)])
     )
 
 

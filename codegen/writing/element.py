@@ -79,9 +79,11 @@ class ElementWriter(IndexWriter):
 
         What is known of choices counts: where an operand is known to be padding a sum has another value.
         """
-        if expression not in self._key_of:
-            self._key_of[expression] = self._keys.setdefault(self._structure(expression), len(self._keys))
-        return self._key_of[expression]
+        key = self._key_of.get(expression)
+        if key is None:
+            structure = self._structure(expression)
+            key = self._key_of[expression] = self._keys.setdefault(structure, len(self._keys))
+        return key
 
     def _structure(self, expression: Expression | AnyIndex) -> tuple[object, ...]:
         if isinstance(expression, Select):

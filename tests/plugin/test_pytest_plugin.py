@@ -184,12 +184,12 @@ def test():
 def test_the_checked_way_runs_the_loop_ir(pytester: pytest.Pytester) -> None:
     test = """
 def test(monkeypatch):
-    from pullback.codegen import program
+    from pullback.codegen.ir import interpret as module
     from pullback.tracer.settings import CHECKING
 
     runs = []
-    interpret = program.interpret
-    monkeypatch.setattr(program, "interpret", lambda *given: runs.append(1) or interpret(*given))
+    interpret = module.interpret
+    monkeypatch.setattr(module, "interpret", lambda *given: runs.append(1) or interpret(*given))
     f = pb.value_and_grad(pb.compile(lambda x: np.tanh(x).sum()))
     value, slope = f(np.ones(3))
     np.testing.assert_allclose(slope, 1 - np.tanh(np.ones(3)) ** 2)

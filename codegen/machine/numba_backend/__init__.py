@@ -33,19 +33,7 @@ from ..sharing import SharedEntry
 from .kinds import NONE, Array, Kind, Tuple
 from .lowering import lower
 from .outline import VARIANT, drop_unused_variants
-from .parts import JITCodeLibrary, JITCPUCodegen, global_compiler_lock
-
-
-class KernelLibrary(JITCodeLibrary):
-    """Numba's library of a module, which `optimise` alone works on."""
-
-    def _optimize_functions(self, ll_module: llvm.ModuleRef) -> None:
-        pass
-
-    def joined(self) -> llvm.ModuleRef:
-        """The module that has been added."""
-        module: llvm.ModuleRef = self._final_module
-        return module
+from .parts import global_compiler_lock
 
 
 def optimise(module: llvm.ModuleRef) -> None:
@@ -108,8 +96,7 @@ def compile_kernel(
 ) -> tuple[bytes, list[str]]:
     """Object code with the entry `symbol`, and the names of the functions it expects to find."""
     with global_compiler_lock:
-        library = KernelLibrary(_codegen(), symbol)
-        text = library.create_ir_module(symbol)
+        text = _empty_module(symbol)
         kernel, kind = lower(text, function, tuple(map(_kind, argument_types)), options)
         kernel.attributes.add("noinline")  # inlined, the arguments would lose `noalias` as attributes
         if options.sharing is None:
@@ -117,17 +104,24 @@ def compile_kernel(
         else:
             SharedEntry(kernel, argument_types, symbol, options.sharing)
         _prefer_vectors(text, options.vector_width)
-        library.add_ir_module(text)
-        module = library.joined()
+        module = llvm.parse_assembly(str(text))
+        module.verify()
         _keep_only(module, symbol)
         optimise(module)
         needed = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
         return emit(module), needed
 
 
+def _empty_module(name: str) -> ir.Module:
+    """A module of code for this processor."""
+    module = ir.Module(name)
+    module.triple, module.data_layout = llvm.get_process_triple(), _data_layout()
+    return module
+
+
 @functools.cache
-def _codegen() -> JITCPUCodegen:
-    return JITCPUCodegen("pullback")
+def _data_layout() -> str:
+    return str(target_machine().target_data)
 
 
 def _prefer_vectors(module: ir.Module, width: int) -> None:

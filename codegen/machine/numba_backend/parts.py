@@ -3,7 +3,7 @@
 `numba/__init__.py` imports all of Numba, parallel loops, classes, NumPy's functions: a tenth of a second,
 more than most kernels take. So the package gets its place in `sys.modules` first, and `__init__.py` runs when
 somebody asks it for a name that is not there yet (PEP 562): whoever imports numba finds what is always there.
-So does the package of Numba's that infers types, for which kernels have no use, and PyYAML, which compiles a
+So does the package of Numba's types, for which kernels have no use, and PyYAML, which compiles a
 long pattern when it is imported, and which Numba asks where there is a file `.numba_config.yaml`.
 """
 
@@ -19,8 +19,8 @@ from typing import Any
 from ....tracer.forks import hold_in_forks
 
 PACKAGE = "numba"
-INFERENCE = f"{PACKAGE}.core.typing"
-"""The rules by which types are inferred, which kernels do without."""
+TYPES = f"{PACKAGE}.core.types"
+"""The types that Numba infers, which kernels do without, and whose import takes most of Numba's."""
 CONFIGURATION = "yaml"
 """The library that reads Numba's file of options."""
 _completing = threading.RLock()
@@ -55,15 +55,15 @@ def _without_init(name: str) -> ModuleType | None:
 
 
 def _import() -> None:
-    """Numba's modules, in an order in which they find each other."""
+    """Numba, of which what kernels do without is not loaded yet."""
     _without_init(CONFIGURATION)
     package = _without_init(PACKAGE)
     if package is not None:
         versions = importlib.import_module(f"{PACKAGE}._version")
         vars(package)["__version__"] = versions.get_versions()["version"]
     try:
-        _without_init(INFERENCE)
-        importlib.import_module("numba.core.types")
+        importlib.import_module(f"{PACKAGE}.core")
+        _without_init(TYPES)
     except ImportError:  # in another version of Numba they may need all of it
         for name in [name for name in sys.modules if f"{name}.".startswith(f"{PACKAGE}.")]:
             del sys.modules[name]
@@ -73,15 +73,12 @@ def _import() -> None:
 _import()
 
 from numba.core import fastmathpass, ir  # noqa: E402
-from numba.core.codegen import JITCodeLibrary, JITCPUCodegen  # noqa: E402
 from numba.core.compiler_lock import global_compiler_lock  # noqa: E402
 from numba.core.cpu_options import FastMathOptions  # noqa: E402
 
 hold_in_forks(global_compiler_lock._lock)  # as Numba's own, with a limit for waiting
 __all__ = [
     "FastMathOptions",
-    "JITCPUCodegen",
-    "JITCodeLibrary",
     "fastmathpass",
     "global_compiler_lock",
     "ir",
