@@ -36,6 +36,8 @@ class LoopNest:
     block: int
     """If not 0, iterations are taken in blocks of so many."""
     body: tuple[LoopNest | Statement, ...]
+    is_shared: bool = False
+    """Whether threads share its iterations in each step of the loop over steps around it."""
 
 
 @record(frozen=True)

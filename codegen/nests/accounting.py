@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.control import loop_result
@@ -56,8 +57,13 @@ def _in_array(node: Node, plan: Plan, arrays: AbstractSet[str]) -> bool:
 def _work(item: Item, plan: Plan, arrays: AbstractSet[str]) -> LoopNest | Statement:
     if isinstance(item, Root):
         return _statement(item, plan, arrays)
-    body = tuple(_work(one, plan, arrays) for one in item.items)
+    shared = [id(one) for stage in item.stages if stage.shared for one in stage.items]
+    body = tuple(_marked(_work(one, plan, arrays), id(one) in shared) for one in item.items)
     return LoopNest(_kind_of_loop(item), item.extent.value, item.block, body)
+
+
+def _marked(work: LoopNest | Statement, is_shared: bool) -> LoopNest | Statement:
+    return replace(work, is_shared=True) if is_shared and isinstance(work, LoopNest) else work
 
 
 def _kind_of_loop(loop: Loop) -> str:

@@ -52,7 +52,8 @@ def _lines(work: LoopNest | Statement, arrays: dict[str, Array], depth: int) -> 
 def loop_line(loop: LoopNest) -> str:
     """`loop over 1000`"""
     blocks = f", in blocks of {loop.block}" if loop.block else ""
-    return LOOPS[loop.kind].format(count=loop.trip_count) + blocks
+    threads = ", shared between threads" if loop.is_shared else ""
+    return LOOPS[loop.kind].format(count=loop.trip_count) + blocks + threads
 
 
 def statement_line(statement: Statement, arrays: dict[str, Array]) -> str:

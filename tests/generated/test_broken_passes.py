@@ -22,7 +22,7 @@ from pullback.codegen.nests.allocation import Allocation
 from pullback.codegen.nests.interior import Stretch
 from pullback.codegen.program import Program
 from pullback.codegen.rewriting import slices
-from pullback.codegen.writing import stores
+from pullback.codegen.writing import stores, write
 from pullback.tracer.errors import DimensionError
 
 Function = Callable[..., Any]
@@ -103,6 +103,18 @@ def used_again(x: Any) -> Any:
     return second @ first
 
 
+def stepped(x: Any) -> Any:
+    for _ in range(12):
+        x = pb.sin(x) - 0.1 * x.sum()
+    return x
+
+
+def one_row_further(found: tuple[ir.Expr, ir.Expr]) -> tuple[ir.Expr, ir.Expr]:
+    start, stop = found
+    longer = ir.apply("min", ir.apply("add", stop, ir.number(1)), ir.number(60))
+    return (start, longer) if found == ir.PART else found
+
+
 def overlapping(x: Any) -> Any:
     y = x * 1.0
     y[2:] = pb.sin(x[2:])
@@ -143,6 +155,14 @@ BROKEN: dict[str, Broken] = {
     "totals of threads are not their own": Broken(
         changed(plan.Plan, "sharing", shared_by_all), column_sums, (normal(60, 5),),
         "all parts write the same of", parallel=True,
+    ),
+    "totals of a step are not those of a part": Broken(
+        changed(plan.Plan, "sharing", shared_by_all), stepped, (normal(60, 5),),
+        "all parts write the same of", parallel=True,
+    ),
+    "a part of a step writes its neighbour's rows": Broken(
+        changed(write.Writer, "_range", one_row_further), stepped, (normal(60, 5),),
+        "a part writes what another one uses", parallel=True,
     ),
     "a write that is not covered is dropped": Broken(
         all_of(patched(slices, "covers", lambda *_: True), patched(updates, "covers", lambda *_: True)),

@@ -202,6 +202,37 @@ def test_code_knows_how_far_numbers_of_pairs_are_apart_that_python_takes() -> No
     assert pairs and {one.extents for one in pairs} == {(0, 0, 2)}
 
 
+def in_parts(*body: ir.Stmt) -> ir.Program:
+    """Threads share a body, which may use a variable `all`."""
+    x = ir.Buffer("x", ir.FLOAT64, (9,), "output")
+    shared = ir.Shared(ir.number(9), body, ir.Sharing(9))
+    prologue = (ir.Let(ir.Variable("all"), ir.number(0)),)
+    return ir.Program((), (x,), (ir.Kernel(ir.Function("kernel", (x, ir.THREADS), prologue, (shared,))),))
+
+
+def test_what_threads_share_in_a_function_keeps_to_its_own() -> None:
+    x, i, everyones = ir.Buffer("x", ir.FLOAT64, (9,), "output"), ir.Variable("i"), ir.Variable("all")
+
+    def loop(place: ir.Expr) -> ir.For:
+        return ir.For(i, *ir.PART, (ir.Store(ir.Load(x, (place,)), ir.Const(1.0, ir.FLOAT64)),), "parallel")
+
+    verify(in_parts(loop(i)))
+    interpret(in_parts(loop(i)), ())
+    for body, error in (
+        (loop(everyones), "all parts write the same of x"),
+        (ir.Assign(everyones, ir.PART[0]), "all parts write all"),
+        (ir.Shared(ir.number(9), (loop(i),), ir.Sharing(9)), "share a body of what they share"),
+        (ir.Return(), "a part ends the function"),
+    ):
+        with pytest.raises(ir.ProgramError, match=error):
+            verify(in_parts(body))
+    to_neighbour = loop(ir.apply("modulo", ir.apply("add", i, ir.number(1)), ir.number(9)))
+    reads = replace(to_neighbour, body=(ir.Let(ir.Variable("y", ir.FLOAT64), ir.Load(x, (i,))),))
+    with pytest.raises(ir.ProgramError, match="a part writes what another one uses|before it is written"):
+        for seed in range(9):
+            interpret(in_parts(loop(i), reads, to_neighbour), (), seed)
+
+
 def test_parts_that_write_the_same_are_refused() -> None:
     program = program_of(lambda x: pb.exp(x).sum(dim=0), normal(60, 5), parallel=True).lowered
     (kernel,) = (one for one in program.kernels if one.sharing)
