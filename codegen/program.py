@@ -353,7 +353,8 @@ def _runner(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runne
     everything = plan.used_inputs == list(range(len(plan.graph.inputs)))
     if plain and everything and len(kernels) == 1:
         (one,) = program.kernels
-        if one.sharing is None and not one.shares_bodies and one.buffers == (*program.inputs, *program.filled):
+        is_serial = one.sharing is None and not one.shares_bodies
+        if is_serial and one.buffers == (*program.inputs, *program.filled):
             return _plain_runner(kernels[0], specs, one.numbers, len(plan.outputs))
     return _staged_runner(program, plan, kernels, specs)
 

@@ -30,7 +30,7 @@ EXPENSIVE = TRANSCENDENTAL
 LEAST_HAND_OVER, MOST_HAND_OVER = 20_000.0, 80_000.0
 """Work is never shared among threads below, and always above, whatever a busy machine measures."""
 LEAST_AGAIN = 8_000.0
-"""The same of work that is done again before the other thread sleeps: to give it and to wait take 1 to 2 us."""
+"""The same of work that is done again before the other thread sleeps: to hand it over takes 1 to 2 us."""
 NUMBER = 8
 """Bytes of a number in double precision, in which rates and vectors are counted."""
 

@@ -2,8 +2,8 @@
 
 Every access is compared with the extents of its buffer. Memory begins as nan, and what is read before this
 buffer has written it is an error, also where buffers share memory. Iterations of parallel loops, and the
-parts that threads would have, run in random order, and a part that uses what another one writes is an error. Scalar functions are NumPy's and SciPy's, so this is what
-compiled code is compared with.
+parts that threads would have, run in random order, and a part that uses what another one writes is an error.
+Scalar functions are NumPy's and SciPy's, so this is what compiled code is compared with.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ class _Budget:
 
 def _run(kernel: Kernel, memory: Mapping[Buffer, _Memory], chance: random.Random, left: _Budget) -> None:
     function, sharing = kernel.function, kernel.sharing
-    numbers = [one for one in function.parameters if isinstance(one, Variable) and one not in (*PART, THREADS)]
+    given = [one for one in function.parameters if isinstance(one, Variable)]
+    numbers = [one for one in given if one not in (*PART, THREADS)]
     variables = {one.name: value for one, value in zip(numbers, kernel.numbers, strict=True)}
     run = _Run(memory, variables, chance, left)
     if sharing is None:
@@ -125,7 +126,8 @@ def _run(kernel: Kernel, memory: Mapping[Buffer, _Memory], chance: random.Random
 
 def _own_memory(memory: Mapping[Buffer, _Memory], sharing: Sharing) -> dict[Buffer, _Memory]:
     """What a part works on: its totals and its scratch are its own."""
-    return {**memory, **{one: _Memory.poisoned(memory[one].values.shape, one.dtype) for one in sharing.own}}
+    own = {one: _Memory.poisoned(memory[one].values.shape, one.dtype) for one in sharing.own}
+    return {**memory, **own}
 
 
 @record

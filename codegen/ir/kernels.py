@@ -25,7 +25,7 @@ class Kernel:
 
     function: Function
     numbers: tuple[int | float, ...] = ()
-    """The values of those of its parameters that are variables, but for the bounds of a part and `THREADS`."""
+    """The values of its parameters that are variables, but for the bounds of a part and `THREADS`."""
     sharing: Sharing | None = None
 
     @property

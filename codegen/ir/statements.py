@@ -139,7 +139,7 @@ class Span:
 
 WHOLE = Span()
 PART = (Variable("start"), Variable("stop"))
-"""What a part has, where threads share a function or a body: which iterations of its parallel loops to run."""
+"""Where threads share a function or a body: which iterations of its parallel loops a part runs."""
 THREADS = Variable("threads")
 """The parameter of a function in which threads share bodies: how many threads there are."""
 
@@ -264,7 +264,9 @@ def _with_expressions(part: Any, change: Callable[[Expr], Expr | None]) -> Any:
     return replace(part, **changed) if changed else part
 
 
-UNTOUCHED = frozenset(("origin", "origins", "monoid", "dtype", "function", "kind", "buffer", "source", "sharing"))
+UNTOUCHED = frozenset(
+    ("origin", "origins", "monoid", "dtype", "function", "kind", "buffer", "source", "sharing")
+)
 """What has no expressions in it."""
 
 
@@ -278,7 +280,8 @@ def _changeable(kind: type) -> tuple[str, ...]:
 
 def origins_of(statement: Stmt) -> Origins:
     """Where a statement comes from; what only holds others comes from nowhere."""
-    return () if isinstance(statement, For | While | If | Shared | Check | Return) else statement.origins
+    holds_others = isinstance(statement, For | While | If | Shared | Check | Return)
+    return () if holds_others else statement.origins  # type: ignore[union-attr]
 
 
 def walk(statements: Iterable[Stmt]) -> Iterator[Stmt]:

@@ -1,16 +1,16 @@
 """Work in parts that threads share: a kernel's own loops, or the body of a `parts_of` in it.
 
-Both are a function whose last two arguments are the bounds of a part. Where threads share a whole kernel, Python
-gives the extent of its loops, the number of parts and that of threads in their place (`SharedEntry`). A part
-has the arguments of all, but its own bounds, and its own memory for scratch and for totals. The first part's
-totals lie in the array; the others are added in order.
+Both are a function whose last two arguments are the bounds of a part. Where threads share a whole kernel,
+Python gives the extent of its loops, the number of parts and that of threads in their place (`SharedEntry`).
+A part has the arguments of all, but its own bounds, and its own memory for scratch and for totals. The first
+part's totals lie in the array; the others are added in order.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -28,16 +28,9 @@ _INT8, _INT32, _INT64 = (ir.IntType(bits) for bits in (8, 32, 64))
 _POINTER = _INT8.as_pointer()
 _ZERO, _ONE = _INT64(0), _INT64(1)
 PART = ir.LiteralStructType([_POINTER, _INT64, _INT64, _POINTER, _POINTER])
-"""A part: its error, start, stop, its own memory (null of the first, which has that of all), the arguments."""
+"""A part: its error, start, stop, its own memory (null of the first, which has everyone's), the arguments."""
 BYTES_OF_PART = 8 * len(PART.elements)
 Values = list[ir.Value]
-
-
-class Given(Protocol):
-    """What an argument of a function is."""
-
-    @property
-    def dtype(self) -> np.dtype: ...
 
 
 class SharedEntry(Entry):
@@ -68,17 +61,20 @@ class Parts:
         builder: ir.IRBuilder,
         function: ir.Function,
         given: Sequence[Values],
-        arguments: Sequence[Given],
+        arguments: Sequence[Any],
         sharing: kernel_types.Sharing,
     ) -> None:
-        """`function` takes a null address, what all parts are given, and the bounds; it returns its error."""
+        """`function` takes a null address, what all parts are given, and the bounds; it returns its error.
+
+        `arguments` are what `given` consists of: arrays have a `dtype`, perhaps `extents`.
+        """
         self.builder, self.module = builder, builder.module
         self.function, self.given, self.arguments, self.sharing = function, given, arguments, sharing
         self.own = [*sharing.private, *(position for position, _ in sharing.totals)]
         """The arrays of which each part has one."""
         fields = [value.type for values in given for value in values]
         self.frame = ir.LiteralStructType([*fields, *[_INT64] * len(self.own)])
-        """The type of what all parts are given: the arguments, and where their own arrays lie in their memory."""
+        """The type of what all parts are given: arguments, and where their own arrays lie in their memory."""
 
     def run(
         self, frame: ir.Value, only: ir.Value, extent: ir.Value, count: ir.Value, threads: ir.Value
@@ -181,7 +177,7 @@ class Parts:
             builder.store(value, self._field(address, place))
 
     def _part_function(self) -> ir.Function:
-        """The function (part) that calls the function with the arguments of all, and with what is the part's."""
+        """The function (part) that calls the function, with the arguments of all and what is the part's."""
         kind = ir.FunctionType(ir.VoidType(), [_POINTER])
         function = ir.Function(self.module, kind, f"{self.function.name}.part")
         function.linkage = "internal"

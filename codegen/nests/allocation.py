@@ -123,9 +123,11 @@ class Allocation:
 
     def _leaves_shared_stage(self, node: Node) -> bool:
         """Whether threads that share a stage of a step make what others read."""
-        stages = {root: _shared_stage(root) for root in self.makers[node]}
-        readers = self.readers.get(node, ())
-        return any(one and any(_shared_stage(reader) is not one for reader in readers) for one in stages.values())
+        makers, readers = (
+            {_shared_stage(root) for root in roots}
+            for roots in (self.makers[node], self.readers.get(node, ()))
+        )
+        return any(one is not None and readers - {one} for one in makers)
 
     def _stages(self, *nodes: Node) -> Lifetime:
         """The first and the last stage that use some values."""

@@ -26,7 +26,7 @@ from .expression import AnyIndex, is_number
 from .extents import ONE, Symbol
 from .fuse import fuse
 from .stages import is_private, split_into_stages
-from .tree import Host, Loop, LoopTree, MatrixProduct, RangeCheck, Root, Stage
+from .tree import Host, Loop, LoopTree, MatrixProduct, RangeCheck, Stage
 
 PARTS_PER_THREAD = 4
 """Where parts cost nothing: a thread that is held up leaves some to the others."""

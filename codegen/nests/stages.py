@@ -131,7 +131,7 @@ class _Task:
 
 
 Pays = Callable[[float, bool], bool]
-"""Whether threads had better share work of so many nanoseconds, or may be given such work and more behind it."""
+"""Whether threads had better share work of so many nanoseconds, or may begin with such work."""
 
 
 def _pays(parallel: bool | None, times: int = 1) -> Pays:
@@ -256,16 +256,20 @@ def _are_parts_of_steps(loop: Loop, roots: list[Root], tree: LoopTree) -> bool:
                 accesses[load.node].append((load.indices, axis))
     for root in roots:
         target, axis = root.target, root.axis_of(loop)
-        if not root.makes_value or root.first_reduced is loop or is_private(root, tree):
+        if not root.makes_value or _is_of_part(root, loop, tree):
             continue
         others = accesses[root.node]
         if not all(_are_apart(root.node, target, axis, *other, tree) for other in others):
             return False
-    of_parts = [root for root in roots if root.makes_value and (root.first_reduced is loop or is_private(root, tree))]
-    own = {root.node for root in of_parts}
+    own = {root.node for root in roots if root.makes_value and _is_of_part(root, loop, tree)}
     if any(node.operator is loop_result for node in own):  # of which a step writes a row
         return False
     return this_machine().is_free_for_each_part(sum(_bytes_kept(node, tree) for node in own))
+
+
+def _is_of_part(root: Root, loop: Loop, tree: LoopTree) -> bool:
+    """Whether each part has for itself what a root makes."""
+    return root.first_reduced is loop or is_private(root, tree)
 
 
 def _are_apart(
@@ -276,7 +280,7 @@ def _are_apart(
     other_axis: Axis | None,
     tree: LoopTree,
 ) -> bool:
-    """Whether parts of a loop that walk axes of two accesses never meet: in a dimension that both walk, or row."""
+    """Whether parts that walk the axes of two accesses never meet: in a dimension that both walk, or in rows."""
     if axis is None or other_axis is None:
         return False
     kept = tree.kept[node]

@@ -71,7 +71,7 @@ def _kernel(
         body = with_local_carries(body, own, arrays.pool)
     used = ir.buffers((*prologue, *body))
     shares_bodies = any(isinstance(one, ir.Shared) for one in ir.walk(body))
-    bounds = ir.PART if stage.shared else (ir.THREADS,) * shares_bodies
+    bounds: tuple[ir.Variable, ...] = ir.PART if stage.shared else (ir.THREADS,) * shares_bodies
     parameters = (*(one for one in dict.fromkeys(buffers) if one in used), *arrays.numbers, *bounds)
     function = ir.Function("kernel", parameters, prologue, body)
     return ir.Kernel(function, tuple(arrays.numbers.values()), plan.sharing(stage, used))

@@ -35,10 +35,11 @@ def with_local_carries(body: ir.Body, scratch: Iterable[ir.Buffer], pool: NamePo
 
 
 def _taken_whole(body: ir.Body) -> set[ir.Buffer]:
-    """The buffers that are given to functions, seen in another shape, or asked for their extents, or totals."""
+    """The buffers that are given to functions, seen in another shape, asked for extents, or parts' own."""
     given = [one for one in ir.walk(body) if isinstance(one, ir.View | ir.Library | ir.Host)]
-    totals = {own for one in ir.walk(body) if isinstance(one, ir.Shared) for own in one.sharing.own}
-    return totals | ir.buffers(given) | {one.buffer for one in ir.expressions(body) if isinstance(one, ir.Extent)}
+    own = {buffer for one in ir.walk(body) if isinstance(one, ir.Shared) for buffer in one.sharing.own}
+    asked = {one.buffer for one in ir.expressions(body) if isinstance(one, ir.Extent)}
+    return own | asked | ir.buffers(given)
 
 
 def _with_ones(body: ir.Body, places: Places) -> ir.Body:

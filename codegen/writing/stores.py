@@ -16,7 +16,6 @@ from ..nests.tree import Loop, LoopTree, RangeCheck, Reduction, Root, Search, St
 from .element import ElementWriter
 from .indices import Arrays, Scope
 
-
 Sharing = Callable[[Stage, Set[ir.Buffer]], ir.Sharing | None]
 
 

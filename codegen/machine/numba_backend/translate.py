@@ -309,7 +309,8 @@ class _Translator:
 
     def _share(self, node: ast.For, call: ast.Call) -> None:
         """A body in parts: a call of a function of what it reads, the extent and the number of threads."""
-        read = (one.id for part in node.body for one in ast.walk(part) if _is_read(one))
+        names = (one for part in node.body for one in ast.walk(part) if isinstance(one, ast.Name))
+        read = (one.id for one in names if isinstance(one.ctx, ast.Load))  # as is `x` in `x[i] = 1`
         given = [*dict.fromkeys(one for one in read if one in self.assigned_in)]
         bounds = [one.id for one in ast.walk(node.target) if isinstance(one, ast.Name)]
         tree = ast.FunctionDef(
@@ -482,11 +483,6 @@ class _Translator:
 
 def _assigned_names(tree: ast.AST) -> set[str]:
     return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-
-
-def _is_read(node: ast.AST) -> bool:
-    """Whether a variable is read there, as `x` is by `x[i] = 1`."""
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
 
 
 def _places_of(names: ast.expr, given: list[str]) -> list[int]:
