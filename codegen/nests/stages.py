@@ -280,7 +280,7 @@ def _are_apart(
     other_axis: Axis | None,
     tree: LoopTree,
 ) -> bool:
-    """Whether parts that walk the axes of two accesses never meet: in a dimension that both walk, or in rows."""
+    """Whether parts that walk axes of two accesses never meet: in a dimension that both walk, or in rows."""
     if axis is None or other_axis is None:
         return False
     kept = tree.kept[node]

@@ -105,7 +105,7 @@ def used_again(x: Any) -> Any:
 
 def stepped(x: Any) -> Any:
     for _ in range(12):
-        x = pb.sin(x) - 0.1 * x.sum()
+        x = pb.sin(x) - 0.001 * x.sum()
     return x
 
 
