@@ -93,13 +93,18 @@ class Refused:
 def next_runs(trace: RolledTurns, refused: Refused) -> list[Run]:
     """The runs of a loop that has no others in it; none if there are no more loops.
 
-    Those that took no turn are among them, where a loop around may take as many turns as it likes.
+    Those that took no turn are among them, where a loop around may take as many turns as it likes. Questions
+    within a turn that have one answer again and again are a loop if there is no other one.
     """
-    runs = [
-        run
+    windows = [
+        (range(trace.place(start), trace.place(stop)), start - 1)
         for start, stop in zip(trace.starts, (*trace.starts[1:], sys.maxsize))
-        for run in _runs(trace, range(trace.place(start), trace.place(stop)), refused, since=start - 1)
     ]
+    found = (
+        [run for window, since in windows for run in _runs(trace, window, refused, is_end, since=since)]
+        for is_end in (_leaves_loop, _is_any)
+    )
+    runs = next(filter(None, found), [])
     if not runs:
         return []
     chosen, outer = runs[0], {one.outer for one in runs}
@@ -118,18 +123,35 @@ def next_runs(trace: RolledTurns, refused: Refused) -> list[Run]:
     return sorted(alike, key=lambda one: one.end)
 
 
+def _leaves_loop(end: Guard) -> bool:
+    """Whether the answer to a question ends the loop around it, as the program is written."""
+    return end.standpoint is not None and end.standpoint.leaves[bool(end.answer.any())]
+
+
+def _is_any(end: Guard) -> bool:
+    return True
+
+
 def _runs(
-    trace: RolledTurns, window: range, refused: Refused, outer: int | None = None, since: int = -1
+    trace: RolledTurns,
+    window: range,
+    refused: Refused,
+    is_end: Callable[[Guard], bool],
+    outer: int | None = None,
+    since: int = -1,
 ) -> Iterator[Run]:
     """The runs of loops among some guards, those in the turns of others before these."""
-    for heads in _loops(trace, window, refused, is_inner=outer is not None):
+    for heads in _loops(trace, window, refused, is_end, is_inner=outer is not None):
         run = Run(tuple(trace.numbers[head] for head in heads), outer, since)
         for head, following in pairwise(heads):
-            yield from _runs(trace, range(head + 1, following), refused, run.end, trace.numbers[head])
+            inside = range(head + 1, following)
+            yield from _runs(trace, inside, refused, is_end, run.end, trace.numbers[head])
         yield run
 
 
-def _loops(trace: RolledTurns, window: range, refused: Refused, is_inner: bool) -> list[list[int]]:
+def _loops(
+    trace: RolledTurns, window: range, refused: Refused, is_end: Callable[[Guard], bool], is_inner: bool
+) -> list[list[int]]:
     """Of each loop where the questions are at which turns begin, then that at which it ends."""
     guards = trace.guards
     places: dict[Any, list[int]] = {}
@@ -146,7 +168,7 @@ def _loops(trace: RolledTurns, window: range, refused: Refused, is_inner: bool) 
             continue
         before = places[standpoint.place]
         del before[bisect_left(before, stop) :]
-        if number in refused.ends:
+        if number in refused.ends or not is_end(guards[stop]):
             continue
         heads = _heads(guards, before, stop, is_same_state)
         if len(heads) == 1 and not is_inner:

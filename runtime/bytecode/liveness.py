@@ -130,6 +130,8 @@ class Branch:
     stays: tuple[bool, bool]
     """Whether, until it asks here again, it leaves alone the unnamed values that it holds here: the iterators
     of `for`, contexts of `with`, arguments of calls, and what whoever runs a generator holds."""
+    leaves: tuple[bool, bool]
+    """Whether the innermost loop ends with this answer."""
 
 
 @lru_cache(maxsize=4096)
@@ -142,12 +144,23 @@ def branch_at(code: CodeType, instruction: int, known: frozenset[int] = frozense
     following = _branches(code).get(instruction)
     if following is None:
         return None
-    return Branch(following, (_stays(code, instruction, 0, known), _stays(code, instruction, 1, known)))
+    stays = _stays(code, instruction, 0, known), _stays(code, instruction, 1, known)
+    return Branch(following, stays, _leaves_loop(code, instruction))
 
 
 @lru_cache(maxsize=MOST_CODES)
 def _branches(code: CodeType) -> dict[int, tuple[int, int]]:
     """Of each instruction that asks for a truth value, where no and yes lead to."""
+    found = {}
+    for offset, (no, yes) in _targets(code).items():
+        is_for = _instructions(code)[offset].opname == "FOR_ITER"
+        found[offset] = (no, yes) if is_for else (_first_like(code, no), _first_like(code, yes))
+    return found
+
+
+@lru_cache(maxsize=MOST_CODES)
+def _targets(code: CodeType) -> dict[int, tuple[int, int]]:
+    """The same with the very instructions that follow."""
     found = {}
     for offset, one in _instructions(code).items():
         after = _places(code)[offset]
@@ -158,7 +171,7 @@ def _branches(code: CodeType) -> dict[int, tuple[int, int]]:
             continue
         jump = one if one.opname.startswith("POP_JUMP") else _instructions(code)[after]
         no, yes = _ways(code, jump) if jump.opname.endswith(("_IF_TRUE", "_IF_FALSE")) else (after, after)
-        found[offset] = _first_like(code, no), _first_like(code, yes)
+        found[offset] = no, yes
     return found
 
 
@@ -221,6 +234,28 @@ def _stays(code: CodeType, instruction: int, answer: int, known: frozenset[int])
             returning.add(place)
             pending += before.get(place, ())
     return held is not None and all(_leaves(code, place, held) for place in returning)
+
+
+def _leaves_loop(code: CodeType, instruction: int) -> tuple[bool, bool]:
+    """Of both answers to a question whether they end the innermost loop around it, if there is one."""
+    around = [loop for loop in _loops(code) if instruction in loop]
+    if not around:
+        return True, True
+    inside = min(around, key=len)
+
+    def ends(place: int) -> bool:
+        pending, reached = [place], set[int]()
+        while pending:
+            one = pending.pop()
+            if one == inside.start:
+                return False
+            if one in inside and one not in reached:
+                reached.add(one)
+                pending += _following(code, _instructions(code)[one])
+        return True
+
+    no, yes = _targets(code)[instruction]
+    return ends(no), ends(yes)
 
 
 def _unnamed(code: CodeType, instruction: int) -> int | None:
@@ -289,8 +324,17 @@ def loop_begun_by(code: CodeType, instruction: int) -> int | None:
 @lru_cache(maxsize=4096)
 def is_in_loop(code: CodeType, instruction: int) -> bool:
     """Whether an instruction may run again in one run of its function."""
-    jumps = [(one.argval, offset) for offset, one in _instructions(code).items() if "BACKWARD" in one.opname]
-    return any(first <= instruction <= last for first, last in jumps)
+    return any(instruction in loop for loop in _loops(code))
+
+
+@lru_cache(maxsize=MOST_CODES)
+def _loops(code: CodeType) -> tuple[range, ...]:
+    """The places of the loops of a function: from where they jump back to up to the last jump."""
+    found: dict[int, int] = {}
+    for offset, one in _instructions(code).items():
+        if "BACKWARD" in one.opname:
+            found[_at(list(_places(code)), one.argval)] = offset
+    return tuple(range(first, last + 1) for first, last in found.items())
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,8 @@ besides growing raises ConstantNeeded: then the list stays Python's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,19 +30,25 @@ DOUBLE = np.dtype(np.float64)
 
 @record(frozen=True)
 class Rows:
-    """What the elements of a growing list are, and how many there is room for."""
+    """What the elements of a growing list are, and how many there is room for.
+
+    Attributes:
+        of: their class; `tuple` for tuples of so many numbers as a row is long.
+        shrinks: whether elements are taken from the list as well.
+    """
 
     shape: tuple[int, ...]
     dtype: np.dtype
-    of: type[Tensor]
+    of: type
     requires_grad: bool = False
     capacity: int = 0
+    shrinks: bool = False
 
     def holding(self, count: int) -> Rows:
         """The same with room for twice as many, a power of two."""
         size = max(int(np.prod(self.shape)) * self.dtype.itemsize, 1)
         least = max(2 * count, FIRST_BYTES // size, FEWEST_ROWS)
-        return Rows(self.shape, self.dtype, self.of, self.requires_grad, 1 << (least - 1).bit_length())
+        return replace(self, capacity=1 << (least - 1).bit_length())
 
     def takes(self, value: Any, writes: bool = True) -> bool:
         """Whether a value is one of such elements.
@@ -61,6 +68,10 @@ def row_of(value: Any) -> Rows | None:
     """
     if type(value) in (float, np.float64):
         return Rows((), DOUBLE, NumpyScalar)
+    if type(value) is tuple:
+        return _row_of_parts([row_of(one) for one in value])
+    if type(value) is np.ndarray:
+        return Rows(value.shape, value.dtype, NumpyTensor) if value.dtype.kind in "biuf" else None
     if not issubclass(type(value), NumpyTensor) or value._hooks is not None:
         return None
     payload = value._value
@@ -68,6 +79,14 @@ def row_of(value: Any) -> Rows | None:
         return None
     of = NumpyScalar if type(value) is PythonNumber and payload.dtype == DOUBLE else type(value)
     return Rows(tuple(map(int, payload.shape)), payload.dtype, of, value._requires_grad)
+
+
+def _row_of_parts(parts: Sequence[Rows | None]) -> Rows | None:
+    """What the elements are of a list of tuples of numbers of double precision."""
+    numbers = [one for one in parts if one is not None and one.of is NumpyScalar and one.dtype == DOUBLE]
+    if not parts or len(numbers) < len(parts):
+        return None
+    return Rows((len(parts),), DOUBLE, tuple, any(one.requires_grad for one in numbers))
 
 
 class MoreRows(BaseException):
@@ -95,7 +114,7 @@ class GrowingList:
     def __init__(self, counter: Any, row: Rows, least: int, rows: Any, count: Any, held: Held) -> None:
         self._counter = counter
         self._row = row
-        self._least = least
+        self._least = 0 if row.shrinks else least
         self.rows = rows
         self.count = count
         self._held = held
@@ -124,7 +143,22 @@ class GrowingList:
     def write(self, place: Any, value: Any) -> None:
         """Put an element at a place."""
         self._held.note(self._counter, value)
-        self.rows[place] = value
+        if self._row.of is tuple:
+            for column, part in enumerate(value):
+                self.rows[place, column] = part
+        else:
+            self.rows[place] = value
+
+    def _element(self, row: Any) -> Any:
+        """The element that lies in a row."""
+        return tuple(row[column] for column in range(self._row.shape[0])) if self._row.of is tuple else row
+
+    def pop(self, *index: Any) -> Any:
+        if not self._row.shrinks or index not in ((), (-1,)):
+            self._refuse()
+        found = self[-1]
+        self.count = self.count - 1
+        return found
 
     def extend(self, values: Any) -> None:
         if type(values) not in (list, tuple):
@@ -147,7 +181,7 @@ class GrowingList:
     def __getitem__(self, index: Any) -> Any:
         if type(index) is not int and not issubclass(type(index), Tensor):
             self._refuse()
-        return self.array.element(index)
+        return self._element(self.array.element(index))
 
     def __bool__(self) -> bool:
         return self._least > 0 or bool(self.count > 0)
@@ -164,7 +198,7 @@ class GrowingList:
         return int(self._refuse())
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.array)
+        return map(self._element, self.array)
 
     __setitem__ = __delitem__ = __contains__ = __add__ = __radd__ = __mul__ = __rmul__ = __imul__ = _refuse
     __reversed__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __repr__ = __str__ = _refuse

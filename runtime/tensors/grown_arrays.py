@@ -19,7 +19,7 @@ from ...tracer.spec import INT64
 from ...tracer.trace import ConstantNeeded
 from ..tape.apply import apply
 from ..values.tensor import Tensor
-from ..values.value_kinds import NumpyTensor
+from ..values.value_kinds import NumpyTensor, TorchTensor
 
 
 class Held:
@@ -29,16 +29,20 @@ class Held:
     """
 
     def __init__(self) -> None:
-        self._held: list[tuple[Any, Tensor, int]] = []
+        self._held: list[tuple[Any, Any, Any]] = []
+        """With the version of a Tensor, or the content of an array."""
 
     def note(self, counter: Any, value: Any) -> None:
-        if issubclass(type(value), Tensor) and type(value) is NumpyTensor:
+        if type(value) in (NumpyTensor, TorchTensor):
             self._held.append((counter, value, value._cell[0]))
+        elif type(value) is np.ndarray:
+            self._held.append((counter, value, value.tobytes()))
 
     def require_unwritten(self) -> None:
         """Raises ConstantNeeded where one has been written into."""
-        for counter, value, version in self._held:
-            if value._cell[0] != version:
+        for counter, value, before in self._held:
+            now = value.tobytes() if type(value) is np.ndarray else value._cell[0]
+            if now != before:
                 raise ConstantNeeded({counter})
 
 

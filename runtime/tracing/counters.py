@@ -44,8 +44,11 @@ FEWEST_REPEATED = 3
 OF_SOME_TURNS = 4
 """Questions as which a loop counts that holds for some numbers of turns: more than for one other turn."""
 DOUBLE = Spec((), np.dtype(np.float64))
-KNOWN_TO_ONE_VARIABLE = 5 if sys.version_info < (3, 13) else 4
-"""References to what a variable holds where it is looked at: older versions of Python copy variables."""
+NUMBERS = (PythonNumber, NumpyScalar)
+"""Of which it makes no difference which variable holds one: nobody writes into them."""
+KNOWN_TO_ONE_VARIABLE, KNOWN_TO_ONE_HOLDER = 6 if sys.version_info < (3, 13) else 5, 3
+"""References to what a variable holds where it is looked at, as older versions of Python copy variables, and
+to what a part of it is."""
 LARGEST = 1 << 53
 """Whole numbers that are no counters: others are exact in any arithmetic."""
 
@@ -56,10 +59,19 @@ class Kind(NamedTuple):
     of: type[Tensor]
     requires_grad: bool
     is_leaf: bool
+    spec: Spec
 
 
 def kind_on_tape(value: Tensor) -> Kind:
-    return Kind(type(value), value._requires_grad, value._grad_fn is None)
+    return Kind(type(value), value._requires_grad, value._grad_fn is None, value.payload.spec)
+
+
+def kind_of_plain(value: Any) -> Kind | None:
+    """That of an array without traced values, where a variable may hold a traced one later."""
+    is_array = type(value) is np.ndarray or (type(value) is NumpyTensor and type(value._value) is np.ndarray)
+    if not is_array or value.dtype.kind != "f" or not value.ndim:
+        return None
+    return Kind(NumpyTensor, False, True, Spec(tuple(map(int, value.shape)), value.dtype))
 
 
 @record(frozen=True)
@@ -80,6 +92,11 @@ class LoopCounter:
     def is_from_start(self) -> bool:
         """Whether it is a traced value from the loop's first line on, before anything is asked there."""
         return self.becomes is not None or self.grows is not None
+
+    def is_in(self, other: LoopCounter) -> bool:
+        """Whether it is a part of what another one is."""
+        is_same = (self.code, self.place) == (other.code, other.place)
+        return is_same and self.way[: len(other.way)] == other.way and self.way != other.way
 
     @property
     def list(self) -> LoopCounter:
@@ -155,7 +172,8 @@ def counted(
     becoming = {} if asks_identity else _becoming(inside)
     found = frozenset(one for one in found if replace(one, becomes=None) not in becoming)
     found |= frozenset(becoming.values())
-    found |= frozenset() if asks_identity else _growing(inside)
+    growing = NONE if asks_identity else _growing(inside)
+    found = growing | frozenset(one for one in found if not any(map(one.is_in, growing)))
     often = max(repeated.values(), default=0)
     asked = [one for one in guards if one.standpoint and repeated[one.standpoint.code] == often]
     origin = asked[0].origin if asked else UNKNOWN
@@ -170,8 +188,8 @@ def counted(
 def _becoming(asked: Sequence[Standpoint]) -> dict[LoopCounter, LoopCounter]:
     """The variables of functions that ask in loops which begin as numbers, and are traced values later.
 
-    Or as traced values that do not require grad yet. They are numbers of double precision, of which it makes
-    no difference whether they are Python's.
+    Or as plain arrays, as arguments, or as traced values that do not require grad yet. Numbers are of double
+    precision, of which it makes no difference whether they are Python's.
     """
     found: dict[LoopCounter, LoopCounter] = {}
     runs: dict[Any, list[Standpoint]] = {}
@@ -185,14 +203,14 @@ def _becoming(asked: Sequence[Standpoint]) -> dict[LoopCounter, LoopCounter]:
             for one, _ in first.numbers
             if one.code == code and isinstance(one.place, str) and not one.way
         }
+        begins |= {one.place: (None, kind) for one, kind in first.arrays if one.code == code}
         for (name, node), kind in reversed([*zip(first.variables, first.kinds), *first.same]):
             begins[name] = node, kind
         for (name, node), kind in zip(last.variables, last.kinds):
             before, former = begins.get(name, (node, kind))
-            if node.spec != DOUBLE or node.is_input or name not in _own_names(code):
+            if node.is_input or name not in _own_names(code):
                 continue
-            is_given = former == kind and before is not None and before.is_input
-            if _can_become(code, former, kind) or (is_given and kind.of is NumpyScalar):
+            if _can_become(code, former, kind, is_given=before is None or before.is_input):
                 counter = LoopCounter(code, name)
                 found[counter] = replace(counter, becomes=kind)
     return found
@@ -200,17 +218,17 @@ def _becoming(asked: Sequence[Standpoint]) -> dict[LoopCounter, LoopCounter]:
 
 def _growing(asked: Sequence[Standpoint]) -> LoopCounters:
     """The lists that get more elements from turn to turn, all of them alike."""
-    seen: dict[Any, dict[LoopCounter, list[tuple[int, Rows | None]]]] = {}
+    seen: dict[tuple[LoopCounter, int], list[tuple[int, Rows | None]]] = {}
     for one in asked:
-        for counter, count, row in one.lists:
-            seen.setdefault(one.place[0], {}).setdefault(counter, []).append((count, row))
+        for counter, which, count, row in one.lists:
+            seen.setdefault((counter, which), []).append((count, row))
     found: dict[LoopCounter, Rows | None] = {}
-    for lists in seen.values():
-        for counter, states in lists.items():
-            counts = [count for count, _ in states]
-            if any(one < other for one, other in pairwise(counts)):
-                last = states[counts.index(max(counts))][1]
-                found[counter] = None if last is None else last.holding(max(counts))
+    for (counter, _), states in seen.items():
+        counts = [count for count, _ in states]
+        if any(one < other for one, other in pairwise(counts)):
+            last = states[counts.index(max(counts))][1]
+            shrinks = any(one > other for one, other in pairwise(counts))
+            found[counter] = None if last is None else replace(last.holding(max(counts)), shrinks=shrinks)
     return frozenset(replace(one, grows=rows) for one, rows in found.items() if rows is not None)
 
 
@@ -287,7 +305,7 @@ class Counting:
     def traced(self, value: Any, counter: LoopCounter) -> Any:
         """A traced value for a number."""
         if counter.becomes is not None:
-            return self._become(value, counter.becomes)
+            return self._become(value, counter, counter.becomes)
         node = self._captured(value)
         self.trace.numbers[node] = counter
         names = [one for one in ("step", counter.place, *counter.way) if isinstance(one, str)]
@@ -295,17 +313,17 @@ class Counting:
         return make(make_node(identity, (node,), {}, name=names[-1]), kind)
 
     def _captured(self, value: Any) -> Node:
-        """A number as an input of the graph, whose value is known."""
-        number = np.array(value)
-        node = self.trace.capture(number)
-        self.trace.values.give(node, number)
+        """A number as an input of the graph, whose value is known: others are one constant if they are equal."""
+        node = self.trace.capture(np.array(value))
+        self.trace.values.give(node, np.array(value))
         return node
 
     def _growing(self, found: Any, counter: LoopCounter) -> Any:
         """What stands for a list; None where others may know the list, or it has other elements by now."""
         assert counter.grows is not None
         row = counter.grows
-        if type(found) is not list or sys.getrefcount(found) > KNOWN_TO_ONE_VARIABLE:
+        known = KNOWN_TO_ONE_HOLDER if counter.way else KNOWN_TO_ONE_VARIABLE
+        if type(found) is not list or sys.getrefcount(found) > known:
             return None
         writes = _writes_in_place(counter.code)
         if len(found) > row.capacity or not all(row.takes(one, writes) for one in found):
@@ -338,19 +356,20 @@ class Counting:
         kind = NumpyScalar if isinstance(value, np.generic) else PythonNumber
         return make(self.trace.capture(np.array(value)), kind)
 
-    def _become(self, value: Any, becomes: Kind) -> Any:
+    def _become(self, value: Any, counter: LoopCounter, becomes: Kind) -> Any:
         """What a variable holds as what it is in later turns."""
         made = self._made(value, becomes)
-        if not issubclass(type(value), Tensor) or type(value) is NumpyTensor:
+        if becomes.spec.shape:
+            self.elements.note(counter, value)
+            self.elements.note(counter, made)
+        elif not issubclass(type(value), Tensor) or type(value) is NumpyTensor:
             self._began[id(made)] = made, value
         return made
 
     def _made(self, value: Any, becomes: Kind) -> Any:
-        if not issubclass(type(value), Tensor):
-            number = np.array(value, np.float64)
-            payload = self.trace.capture(number)
-            self.trace.values.give(payload, number)
-            value = make(payload, becomes.of)
+        if not issubclass(type(value), Tensor) or not isinstance(value.payload, Node):
+            plain = value.payload if issubclass(type(value), Tensor) else value
+            value = make(self._captured(np.array(plain, becomes.spec.dtype)), becomes.of)
         same = make(make_node(identity, (value.payload,), {}, name=value.payload.name), becomes.of)
         if becomes.is_leaf:
             return same
@@ -368,22 +387,21 @@ class Counting:
         for name, counter in self._named.get(frame.f_code, ()):
             variables = frame.f_locals
             found = variables.get(name)
-            if counter.grows is not None:
-                made = self._growing(found, counter)
-                if made is not None:
-                    _put(frame, name, made)
+            made = self._counted(frame.f_code, found, counter)
+            if made is None:
                 continue
-            if counter.becomes is not None:
-                value = found if _may_become(frame.f_code, found, counter.becomes) else None
-            else:
-                value = dict(self._numbers_of(found)).get(counter.way)
-            if value is None:
-                continue
-            new = replaced(
-                found, counter.way, self.traced(value, counter), lambda *one: self._written.append(one)
-            )
+            new = replaced(found, counter.way, made, lambda *one: self._written.append(one))
             if new is not found:
                 _put(frame, name, new)
+
+    def _counted(self, code: CodeType, found: Any, counter: LoopCounter) -> Any:
+        """What takes the place of what a variable holds, or of a part of it; None if that stays."""
+        if counter.grows is not None:
+            return self._growing(self._list_at(found, counter.way) if counter.way else found, counter)
+        if counter.becomes is not None:
+            return self.traced(found, counter) if _may_become(code, found, counter.becomes) else None
+        value = dict(self._numbers_of(found)).get(counter.way)
+        return None if value is None else self.traced(value, counter)
 
     def part(self, frame: FrameType) -> None:
         """Let each variable of a function that asks in a loop have a value of its own.
@@ -448,13 +466,32 @@ class Counting:
         for loop in loops_around(code, frame.f_lasti):
             yield LoopCounter(code, loop), None
 
-    def lists(self, frame: FrameType) -> Iterator[tuple[LoopCounter, int, Rows | None]]:
-        """The lists that variables of a function under way hold, how long they are, their last elements."""
+    def lists(self, frame: FrameType) -> Iterator[tuple[LoopCounter, int, int, Rows | None]]:
+        """The lists that variables of a function under way hold, or what these hold does.
+
+        Of each its identity, how long it is, and what its last element is.
+        """
         code = frame.f_code
         for name, value in frame.f_locals.items():
-            if type(value) is list and name in _own_names(code) and id(value) not in self._outside:
-                row = row_of(value[-1]) if value else None
-                yield LoopCounter(code, name), len(value), row
+            if name in _own_names(code):
+                for way, one in self._lists_of(value):
+                    yield LoopCounter(code, name, way), id(one), len(one), row_of(one[-1]) if one else None
+
+    def _list_at(self, value: Any, way: Way) -> list[Any] | None:
+        return next((one for place, one in self._lists_of(value) if place == way), None)
+
+    def _lists_of(self, value: Any) -> Iterator[tuple[Way, list[Any]]]:
+        if type(value) is list:
+            return iter([((), value)] if id(value) not in self._outside else [])
+        return numbers_within(value, lambda one: type(one) is list, lambda one: id(one) in self._outside)
+
+    def arrays(self, frame: FrameType) -> Iterator[tuple[LoopCounter, Kind]]:
+        """The plain arrays that variables of a function under way hold, and of which kind they are."""
+        code = frame.f_code
+        for name, value in frame.f_locals.items():
+            kind = kind_of_plain(value)
+            if kind is not None and name in _own_names(code):
+                yield LoopCounter(code, name), kind
 
     def _numbers_of(self, value: Any) -> Iterator[tuple[Way, Any]]:
         """The numbers of what a variable holds, with the ways to them."""
@@ -463,27 +500,51 @@ class Counting:
         return numbers_within(value, is_number, lambda one: id(one) in self._outside)
 
 
-def _can_become(code: CodeType, kind: Kind | None, other: Kind) -> bool:
-    """Whether what is of a kind may be of another one: nobody writes into it; None for numbers."""
+def _can_become(code: CodeType, kind: Kind | None, other: Kind, is_given: bool) -> bool:
+    """Whether what is of a kind may be of another one: nobody writes into it; None for numbers.
+
+    Args:
+        is_given: whether it is there before the function runs, so that turns that leave it as it is, and those
+            that do not, differ though it is of one kind.
+    """
+    if kind is None or kind.spec == other.spec == DOUBLE:
+        return other.spec == DOUBLE and _can_be_number(code, kind, other, is_given)
+    is_array = kind.of is other.of in (NumpyTensor, TorchTensor) and kind.spec == other.spec
+    is_other = is_given or kind != other
+    is_float = other.spec.is_float and other.spec.shape
+    return bool(is_array and is_float and is_other) and not _writes_in_place(code) and _grows_on_tape(kind, other)
+
+
+def _can_be_number(code: CodeType, kind: Kind | None, other: Kind, is_given: bool) -> bool:
     if kind is None:
-        return other.of is NumpyScalar or (other.of is TorchTensor and not _writes_in_place(code))
-    is_number = other.of is NumpyScalar and (
-        kind.of in (PythonNumber, NumpyScalar) or (kind.of is NumpyTensor and not _writes_in_place(code))
+        return other.of in NUMBERS or (other.of is TorchTensor and not _writes_in_place(code))
+    if kind == other:
+        return is_given and kind.of in NUMBERS
+    is_number = kind.of is other.of is PythonNumber or (
+        other.of is NumpyScalar
+        and (kind.of in NUMBERS or (kind.of is NumpyTensor and not _writes_in_place(code)))
     )
-    return is_number and kind != other and kind.requires_grad <= other.requires_grad
+    return is_number and _grows_on_tape(kind, other)
+
+
+def _grows_on_tape(kind: Kind, other: Kind) -> bool:
+    return kind.requires_grad <= other.requires_grad
 
 
 def _may_become(code: CodeType, value: Any, becomes: Kind) -> bool:
     """Whether a variable holds what other turns hold another kind of value in place of."""
     if is_number(value):
-        return True
-    if not issubclass(type(value), Tensor) or not isinstance(value.payload, Node):
-        return False
-    if value.payload.spec != DOUBLE or value._view is not None or value._hooks is not None:
-        return False
-    kind = kind_on_tape(value)
-    is_given = kind == becomes and kind.of is NumpyScalar and value.payload.is_input
-    return is_given or _can_become(code, kind, becomes)
+        is_other_number = becomes.of is PythonNumber and isinstance(value, np.generic)
+        return becomes.spec == DOUBLE and not is_other_number
+    kind = kind_of_plain(value)
+    if kind is None:
+        if not issubclass(type(value), Tensor) or not isinstance(value.payload, Node):
+            return False
+        if value._view is not None or value._hooks is not None:
+            return False
+        kind = kind_on_tape(value)
+    is_given = not issubclass(type(value), Tensor) or not isinstance(value.payload, Node) or value.payload.is_input
+    return _can_become(code, kind, becomes, is_given)
 
 
 def _put(frame: FrameType, name: str, value: Any) -> None:

@@ -121,12 +121,14 @@ class Standpoints:
         tensors = tuple(described.tensors)
         numbers = tuple(one for frame in users for one in self.counting.numbers(frame))
         lists = tuple(one for frame in users for one in self.counting.lists(frame))
+        arrays = tuple(self.counting.arrays(users[0]))
         repeats = any(is_in_loop(frame.f_code, frame.f_lasti) for frame in users)
         known = Standpoint(
             code, place, tensors, None, numbers, repeats,
-            kinds=tuple(described.kinds), same=tuple(described.same), lists=lists,
+            kinds=tuple(described.kinds), same=tuple(described.same), lists=lists, arrays=arrays,
             calls_itself=any(frame.f_code is users[0].f_code for frame in users[1:]),
             unnamed=tuple(unnamed_values(frame.f_code, frame.f_lasti) for frame in users),
+            leaves=(True, True) if branch is None else branch.leaves,
         )  # fmt: skip
         if branch is None or not described.is_whole:
             return known
