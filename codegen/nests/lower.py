@@ -93,7 +93,7 @@ class Lowering:
 
     def _load(self, node: Node, indices: Indices) -> Load:
         fixed = zip(indices, self.extents[node])
-        return Load(node, tuple(ZERO if symbol is ONE else index for index, symbol in fixed))
+        return Load(node, tuple(_only_place(index) if symbol is ONE else index for index, symbol in fixed))
 
     def computed(self, node: Node, indices: Indices) -> Expression:
         """The element from the node's operands, even if the node is stored."""
@@ -160,6 +160,11 @@ class Lowering:
             assert found.size is not None
             found.formula = None
             (found.formula,) = self.places([found.size])
+
+
+def _only_place(index: AnyIndex) -> AnyIndex:
+    """Where a dimension of one element is read; positions from data are compared with it before."""
+    return ZERO if isinstance(index, Index | Quotient) else index
 
 
 def _elementwise(lowering: Lowering, node: Node, indices: Indices) -> Expression:

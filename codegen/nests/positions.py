@@ -29,7 +29,7 @@ def range_checks(graph: Graph, lowering: Lowering) -> tuple[list[Root], Compared
             extent = lowering.extents[_indexed(node)][dim]
             if _is_found_along(index, extent, lowering):
                 found.add((index, extent))
-            elif (index, extent) not in roots and extent is not ONE and node in own:
+            elif (index, extent) not in roots and node in own:
                 root = _check(node, dim, index, extent, lowering)
                 if root is not None:
                     roots[index, extent] = root
@@ -70,7 +70,7 @@ def _is_found_along(index: Node, extent: Symbol, lowering: Lowering) -> bool:
 def _check(node: Node, dim: int, index: Node, extent: Symbol, lowering: Lowering) -> RangeCheck | None:
     axes = tuple(map(Axis, lowering.extents[index]))
     position = lowering.position(index, tuple(map(of_axis, axes)))
-    if isinstance(position, Index | Quotient):  # of arange: in range by construction
+    if isinstance(position, Index | Quotient) and extent.value:  # of arange: in range by construction
         return None
     reads = tuple(loads(position))
     if not all(load.node.is_input and _is_plain(load) for load in reads):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from uncompiled import uncompiled
 
 import pullback as pb
 from pullback.runtime.functions.selections.indexing import getitem, updated
@@ -400,3 +401,25 @@ def test_repeats_are_counted() -> None:
         pb.repeat_interleave(x, pb.tensor([1.0, 1.0]))
     with pytest.raises(ArgumentError, match="'size' must be 0 or more"):
         pb.nonzero_static(x, size=-1)
+
+
+def _written(x: Any, positions: Any) -> Any:
+    y = x.copy()
+    y[positions] = 0.0
+    return y
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, i: x[i],
+        lambda x, i: np.take(x, i),
+        lambda x, i: x[i + 1],
+        lambda x, i: x.reshape(1, -1)[np.zeros(1, int), i],
+        _written,
+    ],
+    ids=["read", "take", "computed", "matrix", "written"],
+)
+def test_positions_beyond_an_array_of_one_element(function: Any) -> None:
+    with pytest.raises(DimensionError, match="out of range"), uncompiled():
+        pb.compile(function)(np.ones(1), np.array([2, 3]))
