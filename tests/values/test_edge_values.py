@@ -348,3 +348,23 @@ def test_arguments_that_pytorch_refuses_are_refused(refused: Callable[[Any], Any
     for lib in (torch, pb):
         with pytest.raises((RuntimeError, ValueError, TypeError)):
             refused(lib)
+
+
+@pytest.mark.parametrize("number", [-1, 300, 2**70])
+def test_comparisons_with_integers_that_a_dtype_cannot_hold(number: int) -> None:
+    x = np.array([250, 3], np.uint8)
+
+    def compared(x: Any) -> Any:
+        return x < number, x == number, number >= x, np.where(x != number, x, 0)
+
+    with uncompiled():
+        found = pb.compile(compared)(x)
+    for one, expected in zip(found, compared(x), strict=True):
+        np.testing.assert_array_equal(one, expected)
+
+
+@pytest.mark.parametrize("function", [np.sum, np.mean, np.prod, np.std, lambda x: np.cumsum(x)[-1]])
+def test_reductions_of_arrays_of_the_other_byte_order(function: Any) -> None:
+    x = np.array([1.0, 2.0, 4.0])
+    other = x.astype(x.dtype.newbyteorder())
+    np.testing.assert_allclose(pb.grad(function)(other), pb.grad(function)(x))

@@ -84,7 +84,7 @@ def reduction(
         return combine(x, dims, keepdims=keepdim)
 
     def evaluate_in_dtype(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> Any:
-        return combine(x, dims, x.dtype, keepdims=keepdim)
+        return combine(x, dims, x.dtype.type, keepdims=keepdim)  # of any byte order
 
     return declare(
         name,
@@ -220,7 +220,7 @@ def _reversed_cumsum(g: Array, dim: int) -> Array:
 cumsum = declare(
     "cumsum", "scan", "x",
     infer=lambda x, dim: x,
-    evaluate=lambda x, dim: np.cumsum(x, axis=dim, dtype=x.dtype),
+    evaluate=lambda x, dim: np.cumsum(x, axis=dim, dtype=x.dtype.type),
     monoid=ADDITION, noun="running_total", of_complex=HOLOMORPHIC,
     vjp={"x": _reversed_cumsum},
     torch="cumsum", in_place=True, arguments="running", numpy=("cumsum",),
@@ -229,7 +229,7 @@ cumsum = declare(
 cumprod = declare(
     "cumprod", "scan", "x",
     infer=lambda x, dim: x,
-    evaluate=lambda x, dim: np.cumprod(x, axis=dim, dtype=x.dtype),
+    evaluate=lambda x, dim: np.cumprod(x, axis=dim, dtype=x.dtype.type),
     monoid=MULTIPLICATION, of_complex=HOLOMORPHIC,
     vjp={
         "x": lambda g, x, y, x_spec, dim: (
