@@ -18,6 +18,7 @@ from ...tracer.operator import Operator
 from ...tracer.ops import creation as operators
 from ...tracer.ops.elementwise import convert, equal, identity
 from ...tracer.ops.movement import expand, reshape
+from ...tracer.origin import fail
 from ...tracer.spec import CONTINUOUS, INT64, require_supported
 from ...tracer.trace import current_trace, is_tracing
 from ..tape.apply import apply, of_kind, wrap
@@ -167,7 +168,7 @@ def array_from(data: Any, dtype: Any, function: str) -> np.ndarray:
     elif found.kind in CONTINUOUS and not isinstance(first, np.generic):
         found = _default_of(found)
     elif found.kind in "US":
-        raise DTypeError(f"{function}(): invalid data type 'str'; numbers expected.")
+        fail(DTypeError, f"{function}(): invalid data type 'str'; numbers expected.")
     if found.kind not in "cfiub":
         require_supported(found, function, "data")
     return array.astype(dtype_or(dtype, found, function), copy=False)

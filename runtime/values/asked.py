@@ -128,7 +128,7 @@ class Asked(Value):
         count = math.prod(self._value.shape)
         if count != 1:
             kind = GradientError if self._is_torch else error
-            raise kind(f"a Tensor with {count} elements cannot be converted to Scalar")
+            raise kind(f"a Tensor with {count} elements cannot be converted to Scalar{at_caller()}")
 
     def _one(self, wanted: str, form: Callable[[Node], Node] = itself) -> Any:
         self._require_one()

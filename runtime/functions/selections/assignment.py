@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ....tracer.errors import ShapeError
 from ....tracer.ops.elementwise import convert, identity, where
+from ....tracer.origin import fail
 from ....tracer.spec import BOOL
 from ....tracer.trace import is_tracing
 from ...tape.apply import apply
@@ -30,8 +32,14 @@ def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Write one value everywhere."""
+    """Write one value everywhere.
+
+    Raises:
+        ShapeError: it is a tensor with dimensions.
+    """
     require_assignable(self)
+    if isinstance(value, Tensor) and value.ndim and (self._is_torch or value.numel() != 1):
+        fail(ShapeError, f"fill_: the value must have no dimensions, found the shape {tuple(value.shape)}.")
     if is_local(self) and not isinstance(value, Tensor):
         filler = local(np.asarray(value, self._value.dtype), Auxiliary)
     else:
