@@ -87,11 +87,13 @@ def names_of(code: CodeType) -> CodeNames:
 def _compared_objects(instructions: Sequence[dis.Instruction]) -> Iterator[tuple[str, ...]]:
     """What `is` has on its right: a global variable or attributes of one, else nothing that has a name.
 
-    None and other constants, and classes that are built in, are left out.
+    None and other constants but for truth values, which traced ones stand for, and classes that are built in,
+    are left out.
     """
     for position, one in enumerate(instructions):
         former = instructions[position - 1]
-        if one.opname != "IS_OP" or former.opname == "LOAD_CONST":
+        is_constant = former.opname == "LOAD_CONST" and type(former.argval) is not bool
+        if one.opname != "IS_OP" or is_constant:
             continue
         path = _dotted_name(instructions[:position])
         if not (len(path) == 1 and isinstance(vars(builtins).get(path[0]), type)):

@@ -169,19 +169,21 @@ def _targets(code: CodeType) -> dict[int, tuple[int, int]]:
             continue
         if after is None or not one.opname.startswith(ASKING):
             continue
-        jump = one if one.opname.startswith("POP_JUMP") else _instructions(code)[after]
-        no, yes = _ways(code, jump) if jump.opname.endswith(("_IF_TRUE", "_IF_FALSE")) else (after, after)
+        jump = one if "JUMP" in one.opname else _instructions(code)[after]
+        is_truth = "_IF_TRUE" in jump.opname or "_IF_FALSE" in jump.opname
+        no, yes = _ways(code, jump) if is_truth else (after, after)
         found[offset] = no, yes
     return found
 
 
-ASKING = ("POP_JUMP", "TO_BOOL", "UNARY_NOT")
+ASKING = ("POP_JUMP", "JUMP_IF_", "TO_BOOL", "UNARY_NOT")
 
 
 def _ways(code: CodeType, jump: dis.Instruction) -> tuple[int, ...]:
     """What follows a jump where its condition does not hold, and where it does: false, or none, and true."""
     ways = _following(code, jump)
-    return ways if jump.opname.endswith(("_IF_FALSE", "_IF_NONE")) else ways[::-1]
+    is_no = "_IF_FALSE" in jump.opname or jump.opname.endswith("_IF_NONE")
+    return ways if is_no else ways[::-1]
 
 
 @lru_cache(maxsize=4096)

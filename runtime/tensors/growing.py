@@ -4,7 +4,7 @@ A list of a traced function is Python's, with as many elements as its call has a
 that appends holds for this number of turns alone. In its place stands a `GrowingList`: rows of an array that
 is long enough, and how many there are. A turn that appends writes a row, as a person would write it who knows
 how long the list gets. What NumPy makes of such a list is a `GrownArray` (`grown_arrays.py`). What lists do
-besides growing raises ConstantNeeded: then the list stays Python's.
+besides growing, and giving back their last elements, raises ConstantNeeded: then the list stays Python's.
 """
 
 from __future__ import annotations
@@ -156,6 +156,8 @@ class GrowingList:
     def pop(self, *index: Any) -> Any:
         if not self._row.shrinks or index not in ((), (-1,)):
             self._refuse()
+        if not self:
+            raise IndexError("pop from empty list")
         found = self[-1]
         self.count = self.count - 1
         return found

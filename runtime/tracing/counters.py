@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,51 +27,33 @@ from ...tracer.ops.creation import full
 from ...tracer.ops.elementwise import add, identity
 from ...tracer.origin import UNKNOWN, Origin
 from ...tracer.records import record
-from ...tracer.spec import Spec
 from ...tracer.trace import Guard, Standpoint, Trace
 from ..bytecode.liveness import is_in_loop, loop_begun_by, loop_over, loops_around
-from ..bytecode.write_instructions import instructions_of, writes_of
+from ..bytecode.write_instructions import instructions_of
 from ..tape.apply import apply, of_kind
 from ..tensors.growing import GrowingList, Rows, row_of
 from ..tensors.grown_arrays import Held
 from ..values.tensor import Tensor, make
-from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, TorchTensor
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
 from .counted_loops import Elements, elements_of
+from .first_turns import (
+    Kind,
+    can_become,
+    is_number,
+    is_traced,
+    kind_of_plain,
+    may_become,
+    writes_in_place,
+)
 from .held_numbers import Way, numbers_within, replaced
 
 FEWEST_REPEATED = 3
 """Questions that come again, for which a function is traced once more: fewer are those of one other turn."""
 OF_SOME_TURNS = 4
 """Questions as which a loop counts that holds for some numbers of turns: more than for one other turn."""
-DOUBLE = Spec((), np.dtype(np.float64))
-NUMBERS = (PythonNumber, NumpyScalar)
-"""Of which it makes no difference which variable holds one: nobody writes into them."""
 KNOWN_TO_ONE_VARIABLE, KNOWN_TO_ONE_HOLDER = 6 if sys.version_info < (3, 13) else 5, 3
 """References to what a variable holds where it is looked at, as older versions of Python copy variables, and
 to what a part of it is."""
-LARGEST = 1 << 53
-"""Whole numbers that are no counters: others are exact in any arithmetic."""
-
-
-class Kind(NamedTuple):
-    """What a traced value is, but for its value: its class, and its place on the tape."""
-
-    of: type[Tensor]
-    requires_grad: bool
-    is_leaf: bool
-    spec: Spec
-
-
-def kind_on_tape(value: Tensor) -> Kind:
-    return Kind(type(value), value._requires_grad, value._grad_fn is None, value.payload.spec)
-
-
-def kind_of_plain(value: Any) -> Kind | None:
-    """That of an array without traced values, where a variable may hold a traced one later."""
-    is_array = type(value) is np.ndarray or (type(value) is NumpyTensor and type(value._value) is np.ndarray)
-    if not is_array or value.dtype.kind != "f" or not value.ndim:
-        return None
-    return Kind(NumpyTensor, False, True, Spec(tuple(map(int, value.shape)), value.dtype))
 
 
 @record(frozen=True)
@@ -106,12 +88,6 @@ class LoopCounter:
 
 LoopCounters = frozenset[LoopCounter]
 NONE: LoopCounters = frozenset()
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value may be that of a counter."""
-    kind = type(value)
-    return (kind is int and abs(value) < LARGEST) or kind in (float, np.float64)
 
 
 @record(frozen=True)
@@ -210,7 +186,7 @@ def _becoming(asked: Sequence[Standpoint]) -> dict[LoopCounter, LoopCounter]:
             before, former = begins.get(name, (node, kind))
             if node.is_input or name not in _own_names(code):
                 continue
-            if _can_become(code, former, kind, is_given=before is None or before.is_input):
+            if can_become(code, former, kind, is_given=before is None or before.is_input):
                 counter = LoopCounter(code, name)
                 found[counter] = replace(counter, becomes=kind)
     return found
@@ -313,7 +289,7 @@ class Counting:
         return make(make_node(identity, (node,), {}, name=names[-1]), kind)
 
     def _captured(self, value: Any) -> Node:
-        """A number as an input of the graph, whose value is known: others are one constant if they are equal."""
+        """An input of the graph whose value is known: those of equal numbers are one constant."""
         node = self.trace.capture(np.array(value))
         self.trace.values.give(node, np.array(value))
         return node
@@ -325,7 +301,7 @@ class Counting:
         known = KNOWN_TO_ONE_HOLDER if counter.way else KNOWN_TO_ONE_VARIABLE
         if type(found) is not list or sys.getrefcount(found) > known:
             return None
-        writes = _writes_in_place(counter.code)
+        writes = writes_in_place(counter.code)
         if len(found) > row.capacity or not all(row.takes(one, writes) for one in found):
             return None
         node = self._captured(len(found))
@@ -367,7 +343,7 @@ class Counting:
         return made
 
     def _made(self, value: Any, becomes: Kind) -> Any:
-        if not issubclass(type(value), Tensor) or not isinstance(value.payload, Node):
+        if not is_traced(value):
             plain = value.payload if issubclass(type(value), Tensor) else value
             value = make(self._captured(np.array(plain, becomes.spec.dtype)), becomes.of)
         same = make(make_node(identity, (value.payload,), {}, name=value.payload.name), becomes.of)
@@ -399,7 +375,7 @@ class Counting:
         if counter.grows is not None:
             return self._growing(self._list_at(found, counter.way) if counter.way else found, counter)
         if counter.becomes is not None:
-            return self.traced(found, counter) if _may_become(code, found, counter.becomes) else None
+            return self.traced(found, counter) if may_become(code, found, counter.becomes) else None
         value = dict(self._numbers_of(found)).get(counter.way)
         return None if value is None else self.traced(value, counter)
 
@@ -475,7 +451,8 @@ class Counting:
         for name, value in frame.f_locals.items():
             if name in _own_names(code):
                 for way, one in self._lists_of(value):
-                    yield LoopCounter(code, name, way), id(one), len(one), row_of(one[-1]) if one else None
+                    row = row_of(one[-1]) if one else None
+                    yield LoopCounter(code, name, way), id(one), len(one), row
 
     def _list_at(self, value: Any, way: Way) -> list[Any] | None:
         return next((one for place, one in self._lists_of(value) if place == way), None)
@@ -500,65 +477,11 @@ class Counting:
         return numbers_within(value, is_number, lambda one: id(one) in self._outside)
 
 
-def _can_become(code: CodeType, kind: Kind | None, other: Kind, is_given: bool) -> bool:
-    """Whether what is of a kind may be of another one: nobody writes into it; None for numbers.
-
-    Args:
-        is_given: whether it is there before the function runs, so that turns that leave it as it is, and those
-            that do not, differ though it is of one kind.
-    """
-    if kind is None or kind.spec == other.spec == DOUBLE:
-        return other.spec == DOUBLE and _can_be_number(code, kind, other, is_given)
-    is_array = kind.of is other.of in (NumpyTensor, TorchTensor) and kind.spec == other.spec
-    is_other = is_given or kind != other
-    is_float = other.spec.is_float and other.spec.shape
-    return bool(is_array and is_float and is_other) and not _writes_in_place(code) and _grows_on_tape(kind, other)
-
-
-def _can_be_number(code: CodeType, kind: Kind | None, other: Kind, is_given: bool) -> bool:
-    if kind is None:
-        return other.of in NUMBERS or (other.of is TorchTensor and not _writes_in_place(code))
-    if kind == other:
-        return is_given and kind.of in NUMBERS
-    is_number = kind.of is other.of is PythonNumber or (
-        other.of is NumpyScalar
-        and (kind.of in NUMBERS or (kind.of is NumpyTensor and not _writes_in_place(code)))
-    )
-    return is_number and _grows_on_tape(kind, other)
-
-
-def _grows_on_tape(kind: Kind, other: Kind) -> bool:
-    return kind.requires_grad <= other.requires_grad
-
-
-def _may_become(code: CodeType, value: Any, becomes: Kind) -> bool:
-    """Whether a variable holds what other turns hold another kind of value in place of."""
-    if is_number(value):
-        is_other_number = becomes.of is PythonNumber and isinstance(value, np.generic)
-        return becomes.spec == DOUBLE and not is_other_number
-    kind = kind_of_plain(value)
-    if kind is None:
-        if not issubclass(type(value), Tensor) or not isinstance(value.payload, Node):
-            return False
-        if value._view is not None or value._hooks is not None:
-            return False
-        kind = kind_on_tape(value)
-    is_given = not issubclass(type(value), Tensor) or not isinstance(value.payload, Node) or value.payload.is_input
-    return _can_become(code, kind, becomes, is_given)
-
-
 def _put(frame: FrameType, name: str, value: Any) -> None:
     """Let a variable of a function under way hold another value."""
     frame.f_locals[name] = value
     if sys.version_info < (3, 13):  # later ones write through
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
-
-
-@lru_cache(maxsize=4096)
-def _writes_in_place(code: CodeType) -> bool:
-    """Whether a function has assignments as `t += h`, or others into arrays."""
-    is_changed = any(one.opname == "BINARY_OP" and one.argrepr.endswith("=") for one in instructions_of(code))
-    return is_changed or writes_of(code).any
 
 
 @lru_cache(maxsize=4096)

@@ -44,7 +44,8 @@ from ..values.modes import is_recording
 from ..values.tensor import Device, PartAt, Tensor
 from ..values.value_kinds import NumpyScalar
 from . import asked_numbers, counters
-from .counters import CountedSteps, Counting, Kind, kind_on_tape
+from .counters import CountedSteps, Counting
+from .first_turns import Kind, kind_on_tape
 
 MOST_VALUES = 2000
 """That are compared at a standpoint."""

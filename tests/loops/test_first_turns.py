@@ -58,6 +58,38 @@ def golden(a, b):
     return f(0.5 * (low + high))
 
 
+def illinois(a, b):
+    """The false position: the value at an end that stays twice is halved."""
+    low, high, side = 0.0, 10.0, 0
+    of_low, of_high = -a, 1e3 + b * 10.0 - a
+    for _ in range(100):
+        x = (of_low * high - of_high * low) / (of_low - of_high)
+        value = x**3 + b * x - a
+        if abs(value) < 1e-6:
+            break
+        if value * of_high > 0:
+            high, of_high = x, value
+            if side == -1:
+                of_low *= 0.5
+            side = -1
+        else:
+            low, of_low = x, value
+            if side == 1:
+                of_high *= 0.5
+            side = 1
+    return x
+
+
+def until_done(rate, start):
+    """Flags, of which one begins as another truth value, and an array that begins as numbers."""
+    x, done, was_small = np.array([1.0, 2.0]), False, True
+    while not done:
+        x = x * (0.5 if was_small else 0.7) / (1.0 + 0.1 * rate)
+        was_small = np.sum(x) < 0.3 * start
+        done = np.sum(x) < 1e-3 or np.max(x) > 9.0
+    return np.sum(x) * 100.0 * start
+
+
 def of_tensors(rate, start):
     t, h = 0.0, 0.1
     y = start
@@ -88,6 +120,16 @@ def test_one_trace_serves_all_numbers_of_turns(f, argnums):
         np.testing.assert_allclose(value, expected, rtol=1e-12)
         np.testing.assert_allclose(slope, expected_slope, rtol=1e-9, atol=1e-12)
     assert compiled.cache_info().traces <= 2
+
+
+@pytest.mark.parametrize("f", [heun, illinois, until_done])
+def test_numbers_of_python_s_are_arguments(f):
+    """The side of `illinois` is set to constants, its ends to what other turns compute."""
+    plain = pb.value_and_grad(f)
+    compiled = pb.compile(plain)
+    for values in ARGUMENTS:
+        np.testing.assert_allclose(compiled(*values), plain(*values), rtol=1e-9, atol=1e-12)
+    assert compiled.cache_info().traces <= 3
 
 
 @pytest.mark.drawn(3)

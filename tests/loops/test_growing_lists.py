@@ -119,10 +119,70 @@ def with_two_results(a):
     return np.sum(parts) + np.mean(wholes * values)
 
 
+def of_pairs(a):
+    n, x, pairs = 0, a, [(0.0, a)]
+    while x > 1.0:
+        n, x = n + 1, 0.5 * x
+        pairs.append((0.1 * n, x))
+    last, before = pairs[-1], pairs[-2]
+    return np.sum(np.array(pairs)[:, 1]) * last[1] + before[0] * last[0]
+
+
+def in_a_dict(a):
+    x, found = a, {"all": [a], "count": 0}
+    while x > 1.0:
+        x = 0.5 * x
+        found["all"].append(x)
+        found["count"] += 1
+    return np.mean(found["all"]) * found["count"]
+
+
+class Halving:
+    def __init__(self, x):
+        self.x = x
+        self.history = []
+
+    def step(self):
+        self.history.append(self.x)
+        self.x = 0.5 * self.x
+
+    def run(self):
+        while self.x > 1.0:
+            self.step()
+        return np.asarray(self.history, like=self.x)
+
+
+def in_an_object(a):
+    return np.sum(Halving(a).run()) * a
+
+
+def beginning_with_an_array(a):
+    x = np.array([2.0, 3.0])
+    kept = [x]
+    while np.sum(x) > 1.0:
+        x = x * np.array([0.5, 1.0 / a])
+        kept.append(x)
+    return np.sum(np.array(kept)[-1]) * a
+
+
+def stacked(a):
+    todo, total = [(0.0, a, 0.5)], 0.0
+    while todo:
+        left, right, least = todo.pop()
+        middle = 0.5 * (left + right)
+        if right - left < least:
+            total = total + (right - left) * middle * a
+        else:
+            todo.append((left, middle, 2.0 * least))
+            todo.append((middle, right, least))
+    return total
+
+
 VALUES = (3.0, 30.0, 1.6, 7.0)
 FUNCTIONS = (
     sums, means, of_arrays, read_in_turns, at_counted_places, two_by_turns, pieces, of_numbers, area,
-    dimensions_from_the_last, with_two_results,
+    dimensions_from_the_last, with_two_results, of_pairs, in_a_dict, in_an_object, beginning_with_an_array,
+    stacked,
 )  # fmt: skip
 
 
@@ -199,6 +259,47 @@ def test_an_empty_list_has_no_elements():
 
 
 # --- what is no list that only grows, or asks how long it is ------------------------------------------------
+
+
+def in_two_places(a):
+    x, found = a, {"all": [a]}
+    same = found["all"]
+    while x > 1.0:
+        x = 0.5 * x
+        found["all"].append(x)
+    return np.sum(same)
+
+
+def of_tuples_of_other_lengths(a):
+    x, kept = a, [(a,)]
+    while x > 1.0:
+        x = 0.5 * x
+        kept.append((x, a) if x > 2.0 else (x,))
+    return sum(one[0] * len(one) for one in kept)
+
+
+def taken_from_the_front(a):
+    x, kept = a, [a]
+    while x > 1.0:
+        x = 0.5 * x
+        kept.append(x)
+        if x < 5.0:
+            x = x - 0.01 * kept.pop(0)
+    return np.sum(kept)
+
+
+def beginning_with_an_array_that_is_written(a):
+    def fill(one):
+        one[0] = 5.0
+
+    x = start = np.array([2.0, 3.0])
+    n = 0
+    while np.sum(x) > 1.0:
+        if n == 0:
+            fill(start)
+        x = x * np.array([0.5, 1.0 / a])
+        n = n + 1
+    return np.sum(x) * n
 
 
 def with_an_alias(a):
@@ -346,7 +447,8 @@ FOREIGN = (
     with_elements_replaced, with_others_among_them, asked_for_their_length, in_another_list,
     in_comprehensions, of_arrays_that_are_written, written_where_they_are_read, compared,
     written_in_a_loop_over_them, written_in_a_loop_over_an_array_of_them, of_parts_that_are_written,
-    of_row_that_is_written,
+    of_row_that_is_written, in_two_places, of_tuples_of_other_lengths, taken_from_the_front,
+    beginning_with_an_array_that_is_written,
 )  # fmt: skip
 
 
