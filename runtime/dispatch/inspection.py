@@ -83,7 +83,18 @@ class Explanation:
         return "\n".join((*self.notes, *map(explain, self.forward), *map(str, self.backward)))
 
 
-class Source(str):
+class Lines(str):
+    """Text of several lines, which IPython shows as such."""
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The text, not its literal."""
+        printer.text(str(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return str, (str(self),)
+
+
+class Source(Lines):
     """Generated source: text, which a notebook shows highlighted, beside the user's lines.
 
     Attributes:
@@ -104,13 +115,6 @@ class Source(str):
         from ..notebooks.page import page  # not at start
 
         return page("", self.programs, self.origin)
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """In IPython's terminal: the text, not its literal."""
-        printer.text(str(self))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return str, (str(self),)
 
 
 class Inspection:
@@ -265,7 +269,7 @@ class Inspection:
             tuple(one.forward.account for one in known.programs),
             tuple(_backward(one, one.pair) for one in pairs if one.differentiable),
         )
-        return found if as_data else str(found)
+        return found if as_data else Lines(found)
 
 
 def asking_for_gradients(

@@ -38,6 +38,11 @@ def test_a_cell_without_compiled_functions_is_a_function_itself(
     assert shell.user_ns["scale"] == 2.0  # it runs as well
 
 
+def test_explanations_are_shown_in_lines(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = run(shell, "f = pb.compile(lambda x: (x * 2).sum())\nf(x)\nf.explain()", capsys)
+    assert "\n    loop over 5\n" in shown and "\\n" not in shown
+
+
 def test_the_last_assignment_is_a_result(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "d_x" in run(shell, "%%backward\ny = np.exp(x)\nz = (y * y).sum()", capsys)
     assert "d_x" in run(shell, "%%backward\nx = x * 2", capsys)  # what it reads is what was there before
