@@ -190,10 +190,20 @@ class _Lowering:
     def _write_Jump(self, statement: Any) -> None:
         self.builder.branch(self.blocks[statement.target])
 
+    def _write_BackJump(self, statement: Any) -> None:
+        """Tell LLVM not to write a loop out several times: vectors it has where that pays.
+
+        Of recurrences it gains nothing, and their copies take up to half of the time to compile them.
+        """
+        self._jump_back(statement, ["llvm.loop.unroll.runtime.disable"])
+
     def _write_BriefJump(self, statement: Any) -> None:
-        """Tell LLVM to make no vectors of a loop, and not to write it out several times."""
+        """The same, and to make no vectors of it."""
+        disabled = ["llvm.loop.vectorize.enable", _INT1(0)]
+        self._jump_back(statement, disabled, ["llvm.loop.unroll.runtime.disable"])
+
+    def _jump_back(self, statement: Any, *hints: list[Any]) -> None:
         jump = self.builder.branch(self.blocks[statement.target])
-        hints = (["llvm.loop.vectorize.enable", _INT1(0)], ["llvm.loop.unroll.runtime.disable"])
         nodes = [self.module.add_metadata(hint) for hint in hints]
         loop = llvm_ir.MDValue(self.module, nodes, name=str(len(self.module.metadata)))
         loop.operands = (loop, *nodes)  # by which LLVM tells loops apart

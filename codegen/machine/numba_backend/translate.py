@@ -51,8 +51,12 @@ def choose(condition: bool, first: Any, second: Any) -> Any:
     return first if condition else second
 
 
-class BriefJump(ir.Jump):
-    """The jump back of a loop that is not worth vectors."""
+class BackJump(ir.Jump):
+    """The jump back of a loop."""
+
+
+class BriefJump(BackJump):
+    """That of a loop that is not worth vectors."""
 
 
 @record(eq=False)
@@ -292,7 +296,7 @@ class _Translator:
         step = self._number(bounds[2]) if len(bounds) > 2 else 1
         if step < 1:
             raise SyntaxError(f"a kernel counts upwards (line {node.lineno})")
-        back = BriefJump if self.loops in self.brief_loops else ir.Jump
+        back = BriefJump if self.loops in self.brief_loops else BackJump
         self.loops += 1
         counter = f"${variable.id}.{self.temporaries}"
         self._assign(start, counter)
@@ -343,7 +347,7 @@ class _Translator:
         body, end = self._branch(self._value(node.test))
         with self._body(body):
             self._statements(node.body)
-            self._jump(head)
+            self._jump(head, BackJump)
         self._enter(end)
 
     def _statement_If(self, node: ast.If) -> None:
