@@ -1,8 +1,8 @@
 """`type(x)` and `hasattr(x, name)`, which ask what Python has made: what stands for an array answers as that.
 
 Code that is traced gets `BUILT_IN` as its variables (`closure.py`). For a function that a transform runs
-without compiling, all modules whose code it can run have `type` and `hasattr` meanwhile. To everybody else,
-threads and libraries among them, they are Python's.
+without compiling, all modules whose code it can run, and asks so, have `type` and `hasattr` meanwhile. To
+everybody else, threads and libraries among them, they are Python's.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Where such code calls `a.dot(x)`, which does not ask what x is, all arrays that 
 are Tensors: a may be an array, and x a Tensor.
 
 Methods of objects are not copied; there a lost gradient is an error (`Tensor.__float__`). But `type` is
-another one in all modules whose code the function can run (`asked_types.py`).
+another one in all modules whose code the function can run, and asks for it (`asked_types.py`).
 """
 
 from __future__ import annotations
