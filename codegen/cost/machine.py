@@ -196,6 +196,15 @@ class Machine:
         in_memory = 3 * NUMBER / self.memory_bandwidth
         return self.multiplications * (self.keeping if self.stays_near(nbytes) else in_memory)
 
+    def is_worth_loading(self, effort: int, loads: int, rounds: int, nbytes: int) -> bool:
+        """Whether a value that each round of a loop computes had better be stored in front of them.
+
+        It takes some multiplications and loads, and must save as much as two loads in each round.
+        """
+        load = self.multiplications * self.access
+        saved = effort + (loads - 1) * load
+        return saved >= 2 * load and (rounds - 1) * saved >= self.multiplications_to_keep(nbytes)
+
     def nanoseconds_of_loop(self, elements: float, accesses: int, arithmetic: int, itemsize: int) -> float:
         """What a loop in vectors takes whose elements need some accesses and multiplications each."""
         each = accesses * self.access + arithmetic / self.multiplications

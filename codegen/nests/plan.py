@@ -26,7 +26,7 @@ from .expression import AnyIndex, is_number
 from .extents import ONE, Symbol
 from .fuse import fuse
 from .stages import is_private, split_into_stages
-from .tree import Host, Loop, LoopTree, MatrixProduct, RangeCheck, Stage
+from .tree import Call, Host, Loop, LoopTree, MatrixProduct, RangeCheck, Stage
 
 PARTS_PER_THREAD = 4
 """Where parts cost nothing: a thread that is held up leaves some to the others."""
@@ -174,17 +174,17 @@ def _monoid_of(total: Node) -> Monoid:
 def _places(tree: LoopTree) -> dict[Node, list[tuple[AnyIndex, ...]]]:
     """Where the elements are that loops read and write, for each stored array.
 
-    Python takes whole arrays: it asks for no place in what loops read or write as well.
+    Calls take whole arrays, of any extents: they ask for no place in what loops read or write as well.
     """
     places: dict[Node, list[tuple[AnyIndex, ...]]] = {}
-    by_python: dict[Node, list[tuple[AnyIndex, ...]]] = {}
+    by_calls: dict[Node, list[tuple[AnyIndex, ...]]] = {}
     for root in tree.roots:
-        found = by_python if isinstance(root, Host) else places
+        found = by_calls if isinstance(root, Call) else places
         for load in root.reads:
             found.setdefault(load.node, []).append(load.indices)
         if root.target:
             found.setdefault(root.node, []).append(root.target)
-    return by_python | places
+    return by_calls | places
 
 
 def _array_name(node: Node, name: str, role: ir.Role) -> str:
