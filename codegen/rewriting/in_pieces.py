@@ -71,8 +71,10 @@ def _at(place: tuple[int, ...], pieces: Pieces) -> Node:
 class Unroller:
     """The new pieces of each old node."""
 
-    def __init__(self, split: dict[Node, Dims]) -> None:
+    def __init__(self, split: dict[Node, Dims], folded: dict[Node, Dims]) -> None:
+        """`split` says along which dimensions values are in pieces; `folded` of sums, what they add up is."""
         self.split = split
+        self.folded = folded
         self.made: dict[Node, Pieces] = {}
         self.labels = Labels()
         self._along: dict[tuple[Node, Dims], Pieces] = {}
@@ -87,7 +89,8 @@ class Unroller:
 
     def _pieces(self, node: Node) -> Pieces:
         dims = self.split.get(node, NONE)
-        untouched = not dims and all(not self.made[operand].dims for operand in node.operands)
+        is_split = dims or node in self.folded
+        untouched = not is_split and all(not self.made[operand].dims for operand in node.operands)
         rule = None if untouched else rule_of(node)
         return (rule or _whole)(self, node, dims)
 
@@ -195,7 +198,8 @@ def _reduction(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
         return _whole(unroller, node, dims)
     keepdim = node.attributes["keepdim"]
     sources = [dim for dim in range(x.spec.ndim) if keepdim or dim not in reduced]
-    along = frozenset(sources[dim] for dim in dims) | (unroller.made[x].dims & frozenset(reduced))
+    folded = unroller.folded.get(node, NONE) | (unroller.made[x].dims & frozenset(reduced))
+    along = frozenset(sources[dim] for dim in dims) | folded
     parts = unroller.along(x, along)
 
     def piece(place: tuple[int, ...]) -> Node:

@@ -9,6 +9,7 @@ each operator.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -32,23 +33,28 @@ def unroll_small_dimensions(graph: Graph) -> Graph:
     """The same values, those with small dimensions computed in pieces."""
     extents = find_extents(graph)
     for largest in (SMALL, 4, 3, 2):
-        split = _split_dimensions(graph, extents, largest)
-        growth = sum(math.prod(node.shape[dim] for dim in dims) for node, dims in split.items())
+        small = _small_symbols(graph, extents, largest)
+        split = _split_dimensions(graph, extents, small)
+        folded = _folded_dimensions(graph, extents, small)
+        terms = ((node.operands[0], dims) for node, dims in folded.items())
+        in_pieces = itertools.chain(split.items(), terms)
+        growth = sum(math.prod(node.shape[dim] for dim in dims) for node, dims in in_pieces)
         if growth <= MOST_NODES:
-            return Unroller(split).rebuild(graph) if split else graph
+            return Unroller(split, folded).rebuild(graph) if split or folded else graph
     return graph
 
 
 # --- which dimensions ---------------------------------------------------------------------------------------
 
 
-def _split_dimensions(graph: Graph, extents: Extents, largest: int) -> dict[Node, Dims]:
+def _split_dimensions(graph: Graph, extents: Extents, small: set[Symbol]) -> dict[Node, Dims]:
     """For each node the dimensions along which it is computed in pieces; nodes without any are left out."""
-    small = _small_symbols(graph, extents, largest)
     split: dict[Node, Dims] = {}
     in_loops = _used_in_loops(graph)
     for node in graph.nodes if small else ():
-        if node.is_input or _is_call(node) or rule_of(node) is None or node not in in_loops:
+        if node.is_input or _is_call(node) or rule_of(node) is None:
+            continue
+        if node not in in_loops and not _is_made_of_pieces(node, split):
             continue
         dims = [dim for dim, symbol in enumerate(extents[node]) if symbol in small]
         while math.prod(node.shape[dim] for dim in dims) > MOST_PIECES:
@@ -57,6 +63,26 @@ def _split_dimensions(graph: Graph, extents: Extents, largest: int) -> dict[Node
         if dims and (batch >= SMALLEST_BATCH or _reduces_pieces(node, split)):
             split[node] = frozenset(dims)
     return split
+
+
+def _folded_dimensions(graph: Graph, extents: Extents, small: set[Symbol]) -> dict[Node, Dims]:
+    """For each sum, or the like, of what lies in memory the small dimensions that its terms are along."""
+    folded: dict[Node, Dims] = {}
+    for node in graph.nodes:
+        if node.operator.family == "reduction" and node.operator.monoid is not None:
+            (x,) = node.operands
+            dims = [dim for dim in node.attributes["dims"] if extents[x][dim] in small]
+            is_stored = x.is_input or _is_call(x)
+            terms = math.prod(x.shape[dim] for dim in dims)
+            if dims and is_stored and terms <= MOST_PIECES and x.spec.size >= SMALLEST_BATCH * terms:
+                folded[node] = frozenset(dims)
+    return folded
+
+
+def _is_made_of_pieces(node: Node, split: dict[Node, Dims]) -> bool:
+    """Whether it has elements that others are computed of in pieces: as a whole they would be joined, too."""
+    computed = (one for one in (node, *node.operands) if one.operator.family == "elementwise")
+    return node.operator.family == "elementwise" and any(one in split for one in computed)
 
 
 def _reduces_pieces(node: Node, split: dict[Node, Dims]) -> bool:

@@ -85,6 +85,34 @@ def test_gathered_rows_and_their_gradient():
     np.testing.assert_allclose(gradient, wanted, rtol=1e-10, atol=1e-12)
 
 
+def test_the_largest_of_few_is_found_in_pieces():
+    """Also of what lies in memory, as of inputs and products; these have constant strides then."""
+    x, w = normals(BATCH, 20), normals(20, 5)
+
+    def loss(w, x):
+        return pb.logsumexp(x @ w, dim=1).sum()
+
+    agrees_with_eager(loss, w, x)
+    source = pb.compile(pb.value_and_grad(loss)).source(w, x)
+    assert source.count("for i in range") == 1 and "for j in" not in source
+    agrees_with_eager(lambda x: (pb.softmax(x, 1)[:, 0] ** 2).sum(), normals(BATCH, 3))
+
+
+def test_gradients_of_pieces_are_in_pieces():
+    """Though only a product takes them: they are computed of what would be joined for that, too."""
+    x, y, w = normals(BATCH, 20), normals(BATCH), normals(20, 5)
+
+    def loss(w, x, y):
+        errors = y[:, None] - x @ w
+        return np.maximum(np.linspace(0.1, 0.9, 5) * errors, -errors).sum()
+
+    both = pb.compile(pb.value_and_grad(loss))
+    for found, expected in zip(both(w, x, y), pb.value_and_grad(loss)(w, x, y)):
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+    source = both.source(w, x, y)
+    assert source.count("for i in range") == 1 and "for j in" not in source
+
+
 def test_sums_over_the_batch_are_a_total_for_each_piece():
     """The gradient of a bias, and of weights: no row of terms is put together to be added to an array."""
 
