@@ -8,6 +8,9 @@ cache. Condition: the arithmetic between the loops is dear, also against that in
 Likewise where dear values are computed and then added at positions from data, which may coincide, or are
 terms of a running sum: first the values of a block, in vectors, then the additions, one after another, then
 what is computed of these, in vectors again.
+
+And where two loops walk one array along its rows and another one across them: for a block of columns all
+rows, so that the lines that are crossed are in the cache when the next row reads or writes what is beside.
 """
 
 from __future__ import annotations
@@ -19,15 +22,33 @@ from pullback.tracer.graph import Node
 from pullback.tracer.ops.elementwise import reciprocal
 
 from ..cost.machine import EXPENSIVE, this_machine
-from .expression import Axis, Compute, Expression, arithmetic, axes_of, children
+from .expression import (
+    AnyIndex,
+    Axis,
+    Compute,
+    Expression,
+    Select,
+    arithmetic,
+    axes_in,
+    axes_of,
+    children,
+    loads,
+    parts,
+)
 from .tree import Item, Loop, Root, Scan
 
 ROW_SHARE = 0.15
 """The arithmetic between a row's inner loops, against that in them, from which blocks pay."""
+STORED_ACROSS = 3
+"""Elements that are loaded across rows in the time to store one there, which also fetches its line."""
 
 
 def row_values(root: Root, stored: set[Node]) -> set[Node]:
-    """Expensive values inside a root that one of its loops does not change: worth a place of their own."""
+    """Expensive values inside a root that one of its loops does not change: worth a place of their own.
+
+    Where an outer loop does not change a value, an inner one would compute it in each of its rounds: then it
+    is expensive already if that takes longer than to load it.
+    """
     found: set[Node] = set()
     pending = [root.value] if root.value is not None and len(root.axes) > 1 else []
     seen: set[int] = set()
@@ -40,16 +61,25 @@ def row_values(root: Root, stored: set[Node]) -> set[Node]:
         axes = axes_of(one, known)
         if axes.issuperset(root.axes) or not isinstance(one, Compute):
             pending.extend(children(one))
-        elif axes and one.node not in stored and _is_row_value(one, axes):
+        elif axes and one.node not in stored and _is_row_value(one, axes, _rounds(root, axes)):
             found.add(one.node)
     return found
 
 
-def _is_row_value(one: Compute, axes: set[Axis]) -> bool:
+def _rounds(root: Root, axes: set[Axis]) -> int:
+    """How often loops compute a value of these axes again, as they are around loops that change it."""
+    changing = [root.axis_of(loop) in axes for loop in root.path]
+    inside = len(changing) - changing[::-1].index(True) if any(changing) else 0
+    return math.prod(loop.extent.value for loop, own in zip(root.path[:inside], changing) if not own)
+
+
+def _is_row_value(one: Compute, axes: set[Axis], rounds: int) -> bool:
     """Whether it is dear, and has no more elements than rows: not a table that is gathered from."""
-    size = math.prod(axis.extent.value for axis in axes)
-    is_dear = one.node.operator is reciprocal or arithmetic(one, set()) >= EXPENSIVE
-    return size == one.node.spec.size and is_dear
+    size, effort = math.prod(axis.extent.value for axis in axes), arithmetic(one, set())
+    if size != one.node.spec.size:
+        return False
+    is_dear = one.node.operator is reciprocal or effort >= EXPENSIVE
+    return is_dear or this_machine().is_worth_loading(effort, len(loads(one)), rounds, one.node.spec.nbytes)
 
 
 def serial_values(items: list[Item], stored: set[Node]) -> set[Node]:
@@ -99,7 +129,56 @@ def _in_blocks(loop: Loop, roots: list[Root], kept: dict[Node, tuple[int, ...]])
         runs = _alternating(_worth_vectors(loop))
     elif _gains(loop, roots, kept):
         runs = [list(run) for _, run in groupby(loop.items, key=lambda item: isinstance(item, Loop))]
-    return in_blocks_of(loop, runs, roots) if len(runs) > 1 else loop
+    return in_blocks_of(loop, runs, roots) if len(runs) > 1 else _in_tiles(loop, roots)
+
+
+def _in_tiles(loop: Loop, roots: list[Root]) -> Loop:
+    """Two loops, one in the other, one of them in blocks around both if they walk across large arrays."""
+    inner = loop.items[0]
+    if len(loop.items) > 1 or not isinstance(inner, Loop) or inner.steps or inner.outer or inner.block:
+        return loop
+    if not all(isinstance(one, Root) for one in inner.items):
+        loop.items = [_in_tiles(inner, roots)]
+        return loop
+    inside = [root for root in roots if inner in root.path]
+    if not all(_may_be_tiled(root, loop, inner) for root in inside):
+        return loop
+    (least, vector), (most, _) = sorted(
+        ((_crossings(inside, one), one) for one in (inner, loop)), key=lambda pair: pair[0]
+    )
+    if not least or not most:
+        return loop
+    blocks = Loop(vector.extent, block=rows_of_block())
+    part = Loop(vector.extent, inner.items, outer=blocks)
+    around = loop if vector is inner else inner
+    blocks.items, around.items = [around], [part]
+    for root in inside:
+        axis, place = root.axis_of(vector), root.path.index(loop)
+        assert axis is not None
+        root.path = [*root.path[:place], blocks, around, part]
+        root.bound[axis] = part
+    return blocks
+
+
+def _may_be_tiled(root: Root, outer: Loop, inner: Loop) -> bool:
+    """Whether its elements are stored by themselves, or all added up, and no element asks for borders."""
+    axes = {root.axis_of(outer), root.axis_of(inner)}
+    is_alone = not root.reduced or root.reduced == {*root.axes} == axes
+    has_borders = root.value is not None and any(isinstance(one, Select) for one in parts(root.value))
+    return root.is_plain and None not in axes and is_alone and not has_borders
+
+
+def _crossings(roots: list[Root], vector: Loop) -> int:
+    """How many lines each iteration of a loop reads and writes, of large arrays that it walks across."""
+    places: dict[Node, set[tuple[AnyIndex, ...]]] = {}
+    for root in roots:
+        axis = root.axis_of(vector)
+        for node, place in ((root.node, root.target), *((one.node, one.indices) for one in root.reads)):
+            crosses = place and any(axis in axes_in(index) for index in place[:-1])
+            if crosses and not this_machine().stays_near(node.spec.nbytes):
+                places.setdefault(node, set()).add(place)
+    written = {root.node for root in roots}
+    return sum(len(found) * (STORED_ACROSS if node in written else 1) for node, found in places.items())
 
 
 def _alternating(roots: list[Root]) -> list[list[Item]]:

@@ -39,6 +39,34 @@ def test_values_are_computed_apart_from_the_additions():
     assert "exp(" in first and "exp(" not in second and "] +=" in second
 
 
+def test_what_each_round_of_a_loop_would_compute_again_is_stored():
+    def kernel(x, y):
+        return np.exp(-np.sum(x * x, axis=1)[:, None] + x @ y.T - np.sum(y * y, axis=1)).sum()
+
+    x, y = np.random.default_rng(0).standard_normal((2, 80, 5))
+    compiled = pb.compile(kernel)
+    np.testing.assert_allclose(compiled(x, y), kernel(x, y), rtol=1e-12)
+    (program,) = compiled.programs(x, y)
+    inner = program.source[: program.source.index("exp(") + 100].split("for j in")[-1]
+    assert "exp(" in inner and "y[" not in inner
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_arrays_that_are_walked_across_are_in_blocks(parallel):
+    def loss(a, b):
+        return np.tanh(a + b.T).sum()
+
+    a, b = np.random.default_rng(0).standard_normal((2, 90, 90))
+    both = pb.compile(pb.value_and_grad(loss, argnums=(0, 1)), parallel=parallel)
+    value, gradients = both(a, b)
+    np.testing.assert_allclose(value, loss(a, b), rtol=1e-12)
+    for found, expected in zip(gradients, (1 - np.tanh(a + b.T) ** 2, 1 - np.tanh(a.T + b) ** 2)):
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+    (program,) = both.programs(a, b)
+    np.testing.assert_allclose(program.run_interpreted((a, b))[0], value, rtol=1e-12)
+    assert program.source.count("for block in range(") == 2
+
+
 @pytest.mark.drawn(3)
 def test_rows_of_each_step_of_a_loop_are_in_blocks():
     """What is computed of a row's sum is in vectors there, too."""

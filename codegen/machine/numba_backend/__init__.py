@@ -42,7 +42,7 @@ def optimise(module: llvm.ModuleRef) -> None:
     tuning.loop_vectorization = True
     tuning.slp_vectorization = False  # loops are what kernels consist of
     builder = llvm.create_pass_builder(target_machine(), tuning)
-    with _set("enable-constraint-elimination", False):
+    with _set("enable-constraint-elimination", False), _set("enable-mem-access-versioning", False):
         builder.getModulePassManager().run(module, builder)
     rare.inline_variants(module, builder)
     drop_unused_variants(module, builder)
