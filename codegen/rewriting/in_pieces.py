@@ -28,6 +28,8 @@ from .slices import bounds_of, region_of
 
 MOST_PIECES = 32
 """Into which one value is split."""
+MOST_CHOSEN = 8
+"""Of which one is chosen at a position that data says, by as many comparisons."""
 
 Dims = frozenset[int]
 NONE: Dims = frozenset()
@@ -330,16 +332,38 @@ def _placed(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
 
 
 def _gather(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
+    """Of computed pieces the one at a position is chosen, which is compared with their number for that."""
     x, *indices = node.operands
     rank, count = indices[0].spec.ndim, len(indices)
     of_index = frozenset(dim for dim in dims if dim < rank)
-    table = unroller.along(x, frozenset(dim - rank + count for dim in dims - of_index))
+    behind = frozenset(dim - rank + count for dim in dims - of_index)
+    chosen = sorted(dim for dim in unroller.made[x].dims if dim < count)
+    if len(chosen) != 1 or x.operator.family != "elementwise" or x.shape[chosen[0]] > MOST_CHOSEN:
+        chosen = []
+    table = unroller.along(x, behind.union(chosen))
     positions = [unroller.along(index, of_index) for index in indices]
 
+    def numbers_along(dim: int) -> Node:
+        """The numbers of pieces, where these lie: looked up, they raise where there is none."""
+        numbers = make_node(creation.iota, (), {"size": x.shape[dim], "dtype": indices[dim].dtype})
+        return m.reshape(numbers, shape=_grid_shape(x.shape[:count], frozenset((dim,))))
+
     def piece(place: tuple[int, ...]) -> Node:
-        return ix.gather(
-            table.grid[(0,) * count + place[rank:]], *(one.grid[place[:rank]] for one in positions)
+        own = [one.grid[place[:rank]] for one in positions]
+        if not chosen:
+            return ix.gather(table.grid[(0,) * count + place[rank:]], *own)
+        (dim,) = chosen
+        first = constant(0, own[dim].spec)
+        number = ix.gather(numbers_along(dim), *(one if at == dim else first for at, one in enumerate(own)))
+        number = m.reshape(number, shape=(*number.shape, *[1] * (x.spec.ndim - count)))
+        own[dim] = first
+        before, behind_it = (0,) * dim, (*(0,) * (count - dim - 1), *place[rank:])
+        found, *others = (
+            ix.gather(table.grid[(*before, at, *behind_it)], *own) for at in range(x.shape[dim])
         )
+        for at, other in enumerate(others, start=1):
+            found = e.where(e.equal(number, at), other, found)
+        return found
 
     return _grid(node.shape, dims, piece)
 

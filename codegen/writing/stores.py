@@ -224,7 +224,8 @@ class RootWriter(ElementWriter):
         node = within.node
         while node not in self.arrays.buffers and node.operands:
             node = node.operands[0]
-        name = self.arrays.buffers[node].name if node in self.arrays.buffers else node.name
+        own = node.name or node.operator.noun
+        name = self.arrays.buffers[node].name if node in self.arrays.buffers else own
         scope.statements.append(ir.Check(condition, f"{name}, dimension {within.dim}"))
 
     def _best(self, root: Root, scope: Scope) -> None:

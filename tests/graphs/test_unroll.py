@@ -8,6 +8,7 @@ from operator_cases.rows import agrees, graph_of
 import pullback as pb
 from pullback.codegen.rewriting import unroll
 from pullback.codegen.rewriting.simplify import expand_composites
+from pullback.errors import DimensionError
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.verify import verify
 
@@ -96,6 +97,21 @@ def test_the_largest_of_few_is_found_in_pieces():
     source = pb.compile(pb.value_and_grad(loss)).source(w, x)
     assert source.count("for i in range") == 1 and "for j in" not in source
     agrees_with_eager(lambda x: (pb.softmax(x, 1)[:, 0] ** 2).sum(), normals(BATCH, 3))
+
+
+def test_one_of_few_is_chosen_at_a_position():
+    """By comparisons, so that rows are in vectors; a position that is none still raises."""
+    x, labels = normals(BATCH, 5), np.arange(BATCH) % 5
+
+    def loss(x, labels):
+        return pb.cross_entropy(x, labels)
+
+    both = pb.compile(pb.value_and_grad(loss))
+    for found, expected in zip(both(x, labels), pb.value_and_grad(loss)(x, labels)):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+    assert "[chosen]" not in both.source(x, labels)
+    with pytest.raises(DimensionError, match="dimension 1"):
+        both(x, np.where(labels == 3, 5, labels))
 
 
 def test_gradients_of_pieces_are_in_pieces():
