@@ -27,14 +27,14 @@ def nothing_uncompiled() -> Iterator[None]:
 
 
 def assert_values(name: str, program: Program, tolerance: float = 1e-9) -> None:
-    """The plain call's values and dtypes, traced and on the tape, in double or single precision, as drawn."""
+    """The plain call's values, dtypes and kinds, traced and on the tape, in double or single precision, as drawn."""
     function, arrays = program
     with nothing_uncompiled(), machine_code(name):
         for dtype in some_of((None, np.float32), name):
             given = [one if dtype is None or one.dtype.kind != "f" else one.astype(dtype) for one in arrays]
             wanted = function(*given)
             for found in (pb.compile(function)(*given), pb.vjp(function, *given)[0]):
-                assert found.dtype == np.asarray(wanted).dtype
+                assert type(found) is type(wanted) and np.asarray(found).dtype == np.asarray(wanted).dtype
                 size = max(np.abs(wanted).max(), 1.0) if np.size(wanted) else 1.0
                 rough = tolerance if dtype is None else 2e-4
                 np.testing.assert_allclose(found, wanted, rtol=rough, atol=rough * size)

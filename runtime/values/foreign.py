@@ -28,7 +28,8 @@ def library_of(value: Any) -> str:
 
 def is_array_of_others(value: Any) -> bool:
     """Whether it is an array of another library that computes with such, as PyTorch's or JAX's."""
-    return hasattr(type(value), "__dlpack__") and not isinstance(value, np.ndarray)
+    is_array = any("__dlpack__" in vars(kind) for kind in type(value).__mro__)
+    return is_array and not isinstance(value, np.ndarray)
 
 
 def kind_named(value: Any) -> str:

@@ -106,7 +106,7 @@ NO_SUMS: dict[str, tuple[Callable[..., Any], str]] = {
     "product of sums": (lambda p, X, y: (X @ p).sum() * y.sum(), "of a sum over rows"),
     "other rows": (lambda p, X, y: X[y.astype(int)].sum() * p[0], "other places"),
     "a number from elsewhere": (lambda p, X, y: (X @ p).sum() / float(str(len(y))), "rows"),
-    "a number of NumPy's": (lambda p, X, y: (X @ p).sum() / np.prod(y.shape), "does not compute the same"),
+    "a number of NumPy's": (lambda p, X, y: (X @ p).sum() / np.prod(y.shape), "how many rows"),
     "asks its length": (_asks_length, "does not compute the same"),
     "first rows": (lambda p, X, y: (X @ p)[:10].sum(), "slice combines rows"),
     "half": (lambda p, X, y: (X @ p)[: len(y) // 2].sum(), "slice combines rows"),
