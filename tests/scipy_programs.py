@@ -27,7 +27,7 @@ def nothing_uncompiled() -> Iterator[None]:
 
 
 def assert_values(name: str, program: Program, tolerance: float = 1e-9) -> None:
-    """The plain call's values, dtypes and kinds, traced and on the tape, in double or single precision, as drawn."""
+    """The plain call's values, dtypes and kinds, traced and on the tape, in double or single precision."""
     function, arrays = program
     with nothing_uncompiled(), machine_code(name):
         for dtype in some_of((None, np.float32), name):
