@@ -122,6 +122,7 @@ def test_one_trace_serves_all_numbers_of_turns(f, argnums):
     assert compiled.cache_info().traces <= 2
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("f", [heun, illinois, until_done])
 def test_numbers_of_python_s_are_arguments(f):
     """The side of `illinois` is set to constants, its ends to what other turns compute."""
