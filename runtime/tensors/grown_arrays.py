@@ -120,7 +120,11 @@ class GrownArray(NDArrayOperatorsMixin):
         if type(index) is int or issubclass(type(index), Tensor):
             return self.element(index)
         part, *others = index if type(index) is tuple and index else (index,)
-        if type(part) is not slice or any(type(one) not in (int, slice) for one in others):
+        if any(type(one) not in (int, slice) for one in others):
+            return self.known[index]
+        if type(part) is int:
+            return self._given(self.element(part)[tuple(others)])
+        if type(part) is not slice:
             return self.known[index]
         ends = _ends(part)
         if ends is None or not self.has(sum(ends)):

@@ -37,6 +37,7 @@ from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
 from .counted_loops import Elements, elements_of
 from .first_turns import (
+    NUMBERS,
     Kind,
     can_become,
     is_number,
@@ -335,10 +336,11 @@ class Counting:
     def _become(self, value: Any, counter: LoopCounter, becomes: Kind) -> Any:
         """What a variable holds as what it is in later turns."""
         made = self._made(value, becomes)
-        if becomes.spec.shape:
+        if becomes.of not in NUMBERS:
             self.elements.note(counter, value)
             self.elements.note(counter, made)
-        elif not issubclass(type(value), Tensor) or type(value) is NumpyTensor:
+        is_plain = not issubclass(type(value), Tensor) or type(value) is NumpyTensor
+        if is_plain and not becomes.spec.shape:
             self._began[id(made)] = made, value
         return made
 

@@ -78,7 +78,9 @@ def _can_be_number(code: CodeType, kind: Kind | None, other: Kind, is_given: boo
     if kind is None:
         return other.of in NUMBERS or (other.of is TorchTensor and not writes_in_place(code))
     if kind == other:
-        return is_given and kind.of in NUMBERS
+        return is_given and (kind.of in NUMBERS or not writes_in_place(code))
+    if kind.of is other.of is TorchTensor:
+        return is_given and _is_on_tape_like(kind, other) and not writes_in_place(code)
     is_number = kind.of is other.of is PythonNumber or (
         other.of is NumpyScalar
         and (kind.of in NUMBERS or (kind.of is NumpyTensor and not writes_in_place(code)))
@@ -113,6 +115,6 @@ def writes_in_place(code: CodeType) -> bool:
 
 
 __all__ = [
-    "DOUBLE", "Kind", "can_become", "is_number", "is_traced", "kind_of_plain", "kind_on_tape", "may_become",
+    "NUMBERS", "Kind", "can_become", "is_number", "is_traced", "kind_of_plain", "kind_on_tape", "may_become",
     "writes_in_place",
 ]  # fmt: skip

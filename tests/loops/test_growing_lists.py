@@ -162,7 +162,7 @@ def beginning_with_an_array(a):
     while np.sum(x) > 1.0:
         x = x * np.array([0.5, 1.0 / a])
         kept.append(x)
-    return np.sum(np.array(kept)[-1]) * a
+    return np.sum(np.array(kept)[-1]) * a + np.array(kept)[-1, 0]
 
 
 def stacked(a):
