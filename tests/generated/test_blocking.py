@@ -47,8 +47,8 @@ def test_what_each_round_of_a_loop_would_compute_again_is_stored():
     compiled = pb.compile(kernel)
     np.testing.assert_allclose(compiled(x, y), kernel(x, y), rtol=1e-12)
     (program,) = compiled.programs(x, y)
-    inner = program.source[: program.source.index("exp(") + 100].split("for j in")[-1]
-    assert "exp(" in inner and "y[" not in inner
+    inner = program.source.split("for j in")[-1]
+    assert "exp(products" in inner and "y[" not in inner
 
 
 @pytest.mark.parametrize("parallel", [False, True])
