@@ -36,6 +36,7 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
     """The loop tree that stores `outputs`, nodes of the graph that are neither inputs nor constants."""
     extents = find_extents(graph)
     stored, padded = required_storage(graph, outputs)
+    required = frozenset(stored)
     barred: set[tuple[Node, int]] = set()
     loops = find_step_loops(graph, extents, places := InPlace())
     whole = {*outputs, *(history for one in loops for history in one.histories)}
@@ -57,7 +58,7 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
             continue
         late = find_late_reads(places, roots, bodies(graph), stored)
         if late.values or late.arrays:
-            stored |= late.values
+            stored |= late.values | required  # of which versions in place were taken out
             barred |= {(chain.loop.node, chain.carry) for one in late.arrays for chain in places.chains[one]}
             loops = find_step_loops(graph, extents, places := InPlace(), barred)
             whole = {*outputs, *(history for one in loops for history in one.histories)}

@@ -200,3 +200,23 @@ def test_extents_in_bounds_are_numbers() -> None:
         return (x**2).sum()
 
     assert re.search(r"\d \+ 1\b", pb.compile(filtered).backward_source(np.ones(16))) is None
+
+
+def test_rows_that_choices_write_and_later_turns_read() -> None:
+    """The centres of two clusters: their history is kept for the gradient, so no step writes in place."""
+
+    def spread(x: Any) -> Any:
+        centres = x[[0, -1]].copy()
+        for _ in range(2):
+            distances = ((x[:, None] - centres) ** 2).sum(-1)
+            nearest = distances.argmin(1)
+            for one in range(2):
+                if (nearest == one).any():
+                    centres[one] = x[nearest == one].mean(0)
+        return distances.min(1).sum() + centres.prod()
+
+    x = np.array([[0.0, 0.1], [0.2, 0.0], [3.0, 3.1], [2.9, 3.3]])
+    value, slope = pb.compile(pb.value_and_grad(spread))(x)
+    expected = pb.value_and_grad(spread)(x)
+    np.testing.assert_allclose(value, expected[0], rtol=1e-12)
+    np.testing.assert_allclose(slope, expected[1], rtol=1e-12)
