@@ -113,7 +113,7 @@ class Standpoint:
     """Of each of the traced values its class, and what it is on the tape."""
     same: tuple[tuple[tuple[str, Node], Any], ...] = ()
     """Names, nodes and kinds of variables that hold the same traced values as others."""
-    lists: tuple[tuple[Any, int, Any], ...] = ()
+    lists: tuple[tuple[Any, int, int, Any], ...] = ()
     """What may grow: lists that variables hold, how long they are, and what their last elements are."""
     arrays: tuple[tuple[Any, Any], ...] = ()
     """What may become a traced value: plain arrays that variables hold, and of which kind they are."""

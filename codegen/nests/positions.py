@@ -11,8 +11,9 @@ from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import LoopNode
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops.control import loop_result
+from pullback.tracer.spec import INT64
 
-from .expression import Axis, Compared, Index, Load, Quotient, Within, loads, of_axis
+from .expression import Axis, Compared, Index, Load, Position, Quotient, Within, loads, of_axis
 from .extents import ONE, Symbol
 from .loops import bodies
 from .lower import Lowering
@@ -70,8 +71,10 @@ def _is_found_along(index: Node, extent: Symbol, lowering: Lowering) -> bool:
 def _check(node: Node, dim: int, index: Node, extent: Symbol, lowering: Lowering) -> RangeCheck | None:
     axes = tuple(map(Axis, lowering.extents[index]))
     position = lowering.position(index, tuple(map(of_axis, axes)))
-    if isinstance(position, Index | Quotient) and extent.value:  # of arange: in range by construction
-        return None
+    if isinstance(position, Index | Quotient):
+        if extent.value:  # of arange: in range by construction
+            return None
+        position = Position(position, INT64)
     reads = tuple(loads(position))
     if not all(load.node.is_input and _is_plain(load) for load in reads):
         return None

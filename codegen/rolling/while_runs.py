@@ -100,11 +100,11 @@ def next_runs(trace: RolledTurns, refused: Refused) -> list[Run]:
         (range(trace.place(start), trace.place(stop)), start - 1)
         for start, stop in zip(trace.starts, (*trace.starts[1:], sys.maxsize))
     ]
-    found = (
+    searched = (
         [run for window, since in windows for run in _runs(trace, window, refused, is_end, since=since)]
         for is_end in (_leaves_loop, _is_any)
     )
-    runs = next(filter(None, found), [])
+    runs = next(filter(None, searched), [])
     if not runs:
         return []
     chosen, outer = runs[0], {one.outer for one in runs}

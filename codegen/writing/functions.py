@@ -72,6 +72,10 @@ def _kernel(
     used = ir.buffers((*prologue, *body))
     shares_bodies = any(isinstance(one, ir.Shared) for one in ir.walk(body))
     bounds: tuple[ir.Variable, ...] = ir.PART if stage.shared else (ir.THREADS,) * shares_bodies
-    parameters = (*(one for one in dict.fromkeys(buffers) if one in used), *arrays.numbers, *bounds)
+    parameters: tuple[ir.Buffer | ir.Variable, ...] = (
+        *(one for one in dict.fromkeys(buffers) if one in used),
+        *arrays.numbers,
+        *bounds,
+    )
     function = ir.Function("kernel", parameters, prologue, body)
     return ir.Kernel(function, tuple(arrays.numbers.values()), plan.sharing(stage, used))
