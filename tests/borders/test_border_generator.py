@@ -54,7 +54,7 @@ def test_comparing(one: Any, other: Any, expected: str) -> None:
     assert found.value.status == expected
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_right_programs_have_no_findings() -> None:
     for check in (
         "compile",

@@ -20,6 +20,7 @@ def check(seed: int) -> None:
     assert not found, border_programs.report(seed, program, found[0])
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("seed", drawn(range(PROGRAMS), one_in=2))
 def test_a_program(seed: int) -> None:

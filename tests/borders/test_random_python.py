@@ -78,6 +78,7 @@ def check(seed: int, is_complex: bool = False) -> None:
         assert is_near(compiled(*arrays), value), text
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("seed", drawn(range(PROGRAMS), one_in=4))
 def test_a_program(seed: int) -> None:
@@ -85,20 +86,20 @@ def test_a_program(seed: int) -> None:
     check(seed)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("seed", drawn(range(COMPLEX_PROGRAMS), one_in=4))
 def test_a_program_of_complex_numbers(seed: int) -> None:
     check(seed, is_complex=True)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("seed", drawn(range(PROGRAMS), one_in=12))
 def test_a_program_as_machine_code(seed: int) -> None:
     check(seed)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("seed", drawn(range(COMPLEX_PROGRAMS), one_in=16))
 def test_a_program_of_complex_numbers_as_machine_code(seed: int) -> None:
     check(seed, is_complex=True)

@@ -107,6 +107,7 @@ def run(program: Program, m: Any, compiled: Callable[[Any], Any]) -> list[Any]:
     return seen
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("seed", range(30))
 def test_programs_that_write_are_pytorchs(seed: int) -> None:
     program = Program(seed)

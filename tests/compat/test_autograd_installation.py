@@ -68,7 +68,7 @@ def test_modules_that_do_not_exist_are_not_found() -> None:
         importlib.import_module("autograd.nothing")
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_it_is_refused_where_the_other_one_was_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     real = ModuleType("autograd")
     real.__file__ = "/somewhere/autograd/__init__.py"

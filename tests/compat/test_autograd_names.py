@@ -366,6 +366,7 @@ class TestMisc:
         function, _, start = flatten_func(lambda p: {"a": p["a"] * 2}, {"a": X})
         numpy.testing.assert_equal(function(start), 2 * X)
 
+    @pytest.mark.drawn(4)
     @pytest.mark.parametrize(("optimise", "steps"), [(sgd, 400), (rmsprop, 800), (adam, 800)])
     def test_optimisers(self, optimise: Any, steps: int) -> None:
         seen: list[Any] = []

@@ -115,6 +115,7 @@ def test_an_array_that_the_function_reaches_is_named_as_such() -> None:
     assert str(anomaly(weighted, X)) == "weighted: the input weights[1] is nan already."
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("transform", [lambda f: f, pb.value_and_grad])
 def test_in_a_loop_the_step_is_named(transform: Any) -> None:
     @pb.compile
@@ -334,7 +335,7 @@ def test_eager_tensors_raise_the_same_class() -> None:
             y.backward()
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_what_a_solver_or_a_factorisation_refuses_is_traced_back() -> None:
     @pb.compile
     def factor(a: Any) -> Any:

@@ -110,7 +110,7 @@ def test_choices_print_on_the_side_that_is_taken(printed: Prints) -> None:
     assert same_prints(printed, chosen, np.float64(-2.0)) == []
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_a_gradient_prints_once_in_the_forward_pass(printed: Prints) -> None:
     def loss(x: Any) -> Any:
         y = np.sin(x)
@@ -194,6 +194,7 @@ def test_printing_leaves_random_numbers_as_they_are(printed: Prints) -> None:
     assert printed() == lines
 
 
+@pytest.mark.drawn(4)
 def test_large_arrays_are_computed_by_threads_all_the_same(printed: Prints) -> None:
     @pb.compile(parallel=True)
     def large(x: Any) -> Any:

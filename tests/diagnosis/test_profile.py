@@ -28,6 +28,7 @@ def profile() -> Profile:
     return pb.profile(pb.compile(energy), X, W)
 
 
+@pytest.mark.drawn(4)
 def test_lines_are_the_users_and_have_forward_and_backward(profile: Profile) -> None:
     texts = [line.strip() for line in inspect.getsource(energy).splitlines()[1:]]
     assert {one.text for one in profile.lines} == set(texts)
@@ -72,7 +73,7 @@ def test_the_code_that_calls_run_stays_as_it_is() -> None:
     assert function.cache_info().compilations <= before.compilations + 2
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_nests_of_one_function_are_timed_one_by_one() -> None:
     def steps(x: Any) -> Any:
         y = np.cumsum(np.sin(x))
@@ -85,7 +86,7 @@ def test_nests_of_one_function_are_timed_one_by_one() -> None:
     assert any("sort" in one for one in titles)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_loops_products_and_fused_gradients_have_profiles() -> None:
     def network(w: Any, x: Any) -> Any:
         for _ in range(20):
@@ -101,7 +102,7 @@ def test_loops_products_and_fused_gradients_have_profiles() -> None:
     assert len(pb.profile(lambda n: n + 1, np.arange(3)).programs) == 1
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_threads_are_timed_as_a_whole() -> None:
     function = pb.compile(energy, parallel=True)
     found = pb.profile(function, np.linspace(0, 1, 100_000), np.ones(100_000))
@@ -125,7 +126,7 @@ def test_nothing_is_written_drawn_or_printed(capsys: pytest.CaptureFixture[str])
     assert rng.normal() == np.random.default_rng(0).normal()
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_pictures_show_programs_nests_and_lines(profile: Profile) -> None:
     pytest.importorskip("matplotlib")
     axes = profile.plot().axes[0]
@@ -136,7 +137,7 @@ def test_pictures_show_programs_nests_and_lines(profile: Profile) -> None:
         profile.plot("pie")
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_the_command_line_prints_it(tmp_path: Path) -> None:
     model = tmp_path / "model.py"
     source = inspect.getsource(energy).replace(": Any", "").replace(" -> Any", "")

@@ -47,6 +47,7 @@ def flat(value: Any) -> np.ndarray:
     return np.hstack([value["w"], value["b"]])
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     "rows", [(103,), (50, 53), (25, 25, 25, 28), (1, 100, 2), (0, 103), tuple([1] * 103)]
 )
@@ -58,7 +59,7 @@ def test_parts_add_up_to_the_whole(rows: tuple[int, ...]) -> None:
     assert isinstance(value, np.float64) and gradient["w"].shape == (3,)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_products_of_second_derivatives() -> None:
     data = in_parts(X, 40, 40, 23), in_parts(Y, 40, 40, 23)
     found = pb.dask.hvp(loss)(PARAMETERS, VECTOR, *data)
@@ -75,6 +76,7 @@ def test_gauss_newton_products() -> None:
     np.testing.assert_allclose(flat(found), matrix.T @ (matrix @ flat(VECTOR)), rtol=1e-11)
 
 
+@pytest.mark.drawn(4)
 def test_minimize_takes_it() -> None:
     def logistic(w, x, y):
         return np.log1p(np.exp(-np.sign(y) * (x @ w))).mean() + 0.01 * (w**2).sum()
@@ -97,7 +99,7 @@ def test_arrays_that_all_parts_share_and_compiled_functions() -> None:
     np.testing.assert_allclose(value, (X * factors).sum(axis=0) @ PARAMETERS["w"], rtol=1e-12)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_dataframes_are_arrays_of_their_columns() -> None:
     pandas = pytest.importorskip("pandas")
     frames = pytest.importorskip("dask.dataframe")
@@ -196,7 +198,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_workers_compile_nothing(tmp_path: Path) -> None:
     """The machine code comes with the function; with a cache that is empty at first."""
     (tmp_path / "program.py").write_text(PROGRAM)
@@ -224,6 +226,7 @@ def test_the_number_of_workers_changes_nothing(client: Any) -> None:
     np.testing.assert_allclose(value, loss(PARAMETERS, X, Y), rtol=1e-13)
 
 
+@pytest.mark.drawn(4)
 def test_compiled_functions_are_mapped(client: Any) -> None:
     compiled = pb.value_and_grad(pb.compile(lambda w, x: ((x @ w) ** 2).sum()))
     scales = [1.0, 2.0, 3.0]
@@ -231,11 +234,13 @@ def test_compiled_functions_are_mapped(client: Any) -> None:
     np.testing.assert_allclose(found, [((X @ (scale * np.ones(3))) ** 2).sum() for scale in scales])
 
 
+@pytest.mark.drawn(4)
 def test_what_it_costs_is_explained(client: Any) -> None:
     text = pb.dask.value_and_grad(loss).explain(PARAMETERS, in_parts(X, 50, 53), in_parts(Y, 50, 53))
     assert "103 rows in 2 parts" in text and "break even" in text
 
 
+@pytest.mark.drawn(6)
 def test_what_the_function_reaches_goes_out_anew_where_it_changes(client: Any) -> None:
     scale = [1.0]
 
@@ -258,7 +263,7 @@ def process() -> int:
     return os.getpid()
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 @pytest.mark.skipif(os.name != "posix", reason="a process is killed by a signal")
 def test_a_worker_that_dies_is_survived(client: Any) -> None:
     """Its parts are computed again by the other one."""

@@ -99,7 +99,7 @@ def test_a_gradient_has_no_products_of_what_was_not_used(function: Any, products
     assert compiled.source(a + 1j * a.T).count("gemm(") <= 5 * products
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_the_gradient_of_an_exponential_with_nan_is_nan() -> None:
     gradient = pb.grad(lambda a: pb.linalg.matrix_exp(a).sum())
     a = np.stack([np.eye(2), np.array([[1.0, np.nan], [0.0, 1.0]])])
@@ -207,7 +207,7 @@ COMPLEX: dict[str, Function] = {
 }
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("dtype", ["complex128", "complex64"])
 @pytest.mark.parametrize("name", COMPLEX)
 def test_complex_matrices_are_compiled_as_they_are_decomposed(name: str, dtype: str) -> None:
@@ -268,7 +268,7 @@ def test_what_is_not_recorded_is_computed_as_what_is(name: str, dtype: str) -> N
         np.testing.assert_array_equal(one, a)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_least_squares_find_one_decomposition() -> None:
     """For the solution, its gradient, the rank and the singular values."""
 
@@ -285,6 +285,7 @@ def test_least_squares_find_one_decomposition() -> None:
         assert compiled.source(given).count("not singular") == 1
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("shape", [(1, 1), (3, 3), (2, 5, 5), (30, 30), (0, 0), (2, 0, 0)])
 def test_determinants_of_complex_matrices_are_compiled(shape: tuple[int, ...]) -> None:
     """One elimination for all of them, without a call of Python; of a singular matrix they are NumPy's."""
@@ -307,7 +308,7 @@ def test_determinants_of_complex_matrices_are_compiled(shape: tuple[int, ...]) -
     assert not a.size or compiled.source(a).count("determine_pairs(") == 1
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", ["eigvalsh", "svdvals"])
 def test_gradients_of_values_of_complex_matrices(name: str) -> None:
     a = matrices(2, 4, 4) + 1j * matrices(2, 4, 4, seed=1)
@@ -374,7 +375,7 @@ def test_signs_are_numpys_where_a_gap_permits(name: str, is_complex: bool) -> No
             np.testing.assert_allclose(np.asarray(one), other, atol=1e-10)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("size", [3, 9])
 @pytest.mark.parametrize("name", ["eigh", "eigvalsh", "svd", "svdvals"])
 def test_what_does_not_converge_raises(name: str, size: int) -> None:
@@ -391,7 +392,7 @@ def test_what_does_not_converge_raises(name: str, size: int) -> None:
             function(a * (1 + 1j))
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("scale", [1e-180, 1e180])
 @pytest.mark.parametrize("size", [3, 9])
 def test_extreme_numbers_are_decomposed(size: int, scale: float) -> None:
@@ -437,7 +438,7 @@ def test_what_is_pushed_forward_is_what_is_pulled_back(name: str) -> None:
     np.testing.assert_allclose(pushed.sum().item(), expected, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_ranks_and_reports() -> None:
     low = pb.tensor([[1.0, 2.0], [2.0, 4.0]])
     assert pb.linalg.matrix_rank(low) == 1 and pb.linalg.matrix_rank(low, hermitian=True) == 1
@@ -625,7 +626,7 @@ def test_what_there_is_not() -> None:
         pb.linalg.eigh(a)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_the_pseudo_inverse_of_a_symmetric_matrix_is_compiled() -> None:
     a = matrices(3, 3)
     found = pb.compile(lambda a: pb.linalg.pinv(a, hermitian=True))(a)

@@ -54,7 +54,7 @@ SLOW = {"vonmises", "rice"}
 """Whose quantiles SciPy searches for."""
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @names
 def test_values_are_scipys(name: str) -> None:
     real = getattr(stats, name)
@@ -103,7 +103,7 @@ def far_out(name: str, shapes: tuple[float, ...]) -> list[float]:
     return [float(one) for one in found if low < one < high and 1e-150 < abs(one) < 1e150 and one not in near]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_tails_are_those_of_mpmath(name: str) -> None:
     """Values, and derivatives of logarithms by all arguments, relative to what they are."""
@@ -156,7 +156,7 @@ def difference(function: Any, given: list[Any], place: int, step: float) -> Any:
     return (at(-2) - 8.0 * at(-1) + 8.0 * at(1) - at(2)) / (12.0 * step)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @names
 def test_derivatives_by_all_parameters(name: str) -> None:
     real, declared = getattr(stats, name), DECLARATIONS[name]
@@ -213,7 +213,7 @@ def test_second_derivatives_of_the_density(name: str) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @names
 def test_parameters_that_there_are_not_give_nan(name: str) -> None:
     real, declared = getattr(stats, name), DECLARATIONS[name]
@@ -250,7 +250,7 @@ INTEGRATED = {"gompertz", "truncnorm", "rice", "foldnorm", "johnsonsu", "vonmise
 """Without a formula, and with moments that are finite by far."""
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_means_of_functions() -> None:
     """Of all values, and of those between two."""
 
@@ -281,7 +281,7 @@ DENSITIES: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.usefixtures("partly_compiled")
 @pytest.mark.parametrize("name", DENSITIES)
 def test_kernel_densities(name: str) -> None:
@@ -353,6 +353,7 @@ def test_open_ends_of_a_truncated_normal_distribution_have_slopes_of_zero() -> N
     np.testing.assert_allclose(by_loc, difference(loss, [-np.inf, 0.3], 1, 1e-4), rtol=1e-8)
 
 
+@pytest.mark.drawn(4)
 def test_medians_and_intervals() -> None:
     def function(scale: Any, confidence: Any) -> Any:
         frozen = stats.gamma(1.7, scale=scale)
@@ -371,7 +372,7 @@ PRIOR = stats.norm(0.4, 1.3)
 VECTORS = stats.multivariate_normal(np.array([0.1, 0.4]), np.array([[1.0, 0.2], [0.2, 0.7]]))
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_frozen_distributions() -> None:
     """Made inside, with Tensors among the parameters, and outside of the function."""
 
@@ -397,7 +398,7 @@ def test_parameters_of_a_frozen_distribution_that_change_are_read_anew() -> None
         place += 1.0
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_distributions_of_vectors() -> None:
     x = RNG.standard_normal((4, 3))
     root = RNG.standard_normal((3, 3))
@@ -451,6 +452,7 @@ def test_singular_normal_distributions_of_vectors() -> None:
         pb.vjp(logpdf, x, mean)
 
 
+@pytest.mark.drawn(4)
 def test_entropies_of_normal_distributions_of_vectors() -> None:
     cov = np.array([[2.0, 0.3], [0.3, 1.0]])
 
@@ -527,7 +529,7 @@ def test_moments_of_extreme_values(c: float) -> None:
             np.testing.assert_allclose(slope(c), wanted, rtol=1e-9)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_slopes_behind_the_largest_number_are_those_of_nothing() -> None:
     """Where a hazard rate overflows, nothing is left of the density: its slope is 0, and not nan."""
     for x in (20.0, 705.0, 800.0, np.inf):

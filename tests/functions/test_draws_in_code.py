@@ -139,6 +139,7 @@ def test_a_question_about_draws_in_a_loop_runs_uncompiled() -> None:
         check(asks)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_gradients_of_what_is_drawn_in_loops(transform: Any) -> None:
     def loss(x: Any, rng: Any) -> Any:

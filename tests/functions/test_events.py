@@ -71,7 +71,7 @@ def test_they_are_those_of_scipy(t_eval: Any) -> None:
             np.testing.assert_allclose(one, other, atol=1e-12)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_all_directions_and_counts_are_those_of_scipy() -> None:
     def solve(module: Any, direction: float) -> Any:
         def event(t: Any, y: Any) -> Any:
@@ -89,12 +89,13 @@ def test_all_directions_and_counts_are_those_of_scipy() -> None:
 
 @RUNS
 class TestTimeOfTheEnd:
+    @pytest.mark.drawn(6)
     def test_has_derivatives(self, run: Any) -> None:
         np.testing.assert_allclose(run(time_of_fall)(9.8), exact_time_of_fall(9.8), rtol=1e-9)
         expected = slope(exact_time_of_fall, 9.8)
         np.testing.assert_allclose(run(pb.grad(time_of_fall))(9.8), expected, rtol=1e-7)
 
-    @pytest.mark.drawn(3)
+    @pytest.mark.drawn(6)
     def test_of_a_count(self, run: Any) -> None:
         def third(w: Any) -> Any:
             found = pb.solve_ivp(swings, (0.0, 9.0), FIRST, args=(w,), events=crosses_thrice, **EXACT)
@@ -124,7 +125,7 @@ def test_second_derivatives() -> None:
     np.testing.assert_allclose(found, slope(lambda g: slope(exact_time_of_fall, g), 9.8), rtol=1e-5)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_an_event_that_does_not_happen() -> None:
     value = lambda w: pb.solve_ivp(swings, (0.0, 0.1), FIRST, args=(w,), events=hits_ground).t_events[0]  # noqa: E731
     assert value(1.0).shape == (0,)
@@ -142,6 +143,7 @@ def test_an_event_that_jumps_has_no_derivative() -> None:
         pb.grad(jump)(1.0)
 
 
+@pytest.mark.drawn(4)
 def test_how_often_something_happens_is_not_compiled() -> None:
     function = pb.compile(lambda g: fall(g).t_events[1])
     with pytest.warns(UserWarning, match="how often an event happens depends on values"):
@@ -150,7 +152,7 @@ def test_how_often_something_happens_is_not_compiled() -> None:
 
 @RUNS
 class TestDenseOutput:
-    @pytest.mark.drawn(3)
+    @pytest.mark.drawn(6)
     def test_is_that_of_scipy(self, run: Any) -> None:
         times = np.array([1.9, 0.3, 0.0, 1.2])
 
@@ -161,7 +163,7 @@ class TestDenseOutput:
 
         np.testing.assert_allclose(run(solve(pb))(2.0), solve(integrate)(2.0), rtol=1e-9)
 
-    @pytest.mark.drawn(3)
+    @pytest.mark.drawn(6)
     def test_has_derivatives(self, run: Any) -> None:
         def value(w: Any) -> Any:
             found = pb.solve_ivp(swings, (0.0, 2.0), FIRST, args=(w,), dense_output=True, **EXACT)
@@ -178,7 +180,7 @@ class TestDenseOutput:
             run(past)(1.0)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 @RUNS
 def test_the_last_value_is_known_without_times(run: Any) -> None:
     def last(a: Any) -> Any:
@@ -205,7 +207,7 @@ def test_times_that_are_not_between_the_ends_are_refused(run: Any) -> None:
             run(lambda a, times=times: values(a, times))(1.0)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 @RUNS
 def test_what_turns_out_to_be_stiff_is_solved_in_few_steps(run: Any) -> None:
     def solve(mu: Any) -> tuple[Any, Any]:

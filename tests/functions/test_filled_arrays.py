@@ -34,7 +34,7 @@ def heat(start: np.ndarray, rate: np.ndarray) -> Any:
     return (steps[-1] ** 2).sum() + steps[2, 1]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_rows_of_an_array_are_made_of_rows_before() -> None:
     check(heat, random(6), random(4))
 

@@ -198,7 +198,7 @@ def split_steps(psi: Any, potential: Any) -> Any:
     return psi
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_a_split_step_solver_is_a_loop_with_transforms() -> None:
     psi, potential = RNG.standard_normal(16) + 1j * RNG.standard_normal(16), RNG.standard_normal(16)
 
@@ -239,7 +239,7 @@ def test_transforms_without_a_place_for_results(monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_allclose(out, np.fft.rfft(SIGNAL, norm="ortho"))
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_against_pytorch() -> None:
     torch = pytest.importorskip("torch")
     for name in (*ONE, *SEVERAL):

@@ -205,12 +205,13 @@ def check_derivatives(name: str) -> None:
             np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", drawn(PROGRAMS, one_in=3))
 def test_compiled_is_as_eager_to_second_order(name: str) -> None:
     check_derivatives(name)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", drawn(PROGRAMS, one_in=3))
 @pytest.mark.usefixtures("uncompiled")
 def test_it_is_interpreted_as_it_runs(name: str) -> None:
@@ -238,7 +239,7 @@ def test_shapes(shape: tuple[int, ...]) -> None:
         np.testing.assert_allclose(one, other)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_dtypes() -> None:
     for dtype in (np.float32, np.float64):
         x = np.abs(X).astype(dtype)
@@ -300,7 +301,7 @@ def test_a_loop_is_rolled_around_it() -> None:
     assert len(forward.host_calls) == 1
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_beside_loops_that_threads_share() -> None:
     x = np.random.default_rng(1).uniform(-0.8, 0.8, (400, 300))
 
@@ -313,6 +314,7 @@ def test_beside_loops_that_threads_share() -> None:
         np.testing.assert_allclose(pb.compile(function, parallel=True)(x[:20, :20]), function(x[:20, :20]))
 
 
+@pytest.mark.drawn(4)
 def test_from_several_threads() -> None:
     compiled = pb.compile(relaxed)
     inputs = [X * scale for scale in np.linspace(0.2, 1.0, 8)]
@@ -347,7 +349,7 @@ print(repr(float(function(np.linspace(0.1, 0.9, 7)))), statistics.compilations)
 """
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_machine_code_of_another_process(tmp_path: Path) -> None:
     def run() -> tuple[str, str]:
         ran = subprocess.run(
@@ -478,7 +480,7 @@ def test_different_elements(function: Any, x: np.ndarray) -> None:
     np.testing.assert_array_equal(pb.compile(function)(x), function(x))
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_other_numbers_of_different_elements() -> None:
     compiled = pb.compile(lambda x: (np.unique(x) ** 2).sum())
     for x in (np.array([1.0, 2, 1]), np.array([3.0, 3, 3]), np.array([5.0, 4, 5]), np.array([1.0, 2, 3])):

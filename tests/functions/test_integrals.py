@@ -42,7 +42,7 @@ def test_quad_is_that_of_scipy(name: str) -> None:
     assert found[1] <= 1.5e-8 * max(1.0, abs(found[0]))
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @integrals
 def test_derivatives_of_quad(name: str) -> None:
     function, low, high = INTEGRALS[name]
@@ -65,7 +65,7 @@ def test_limits_have_derivatives(run: Any) -> None:
     np.testing.assert_allclose(batch, [slope(value, 1.3), slope(value, 1.0)], rtol=1e-9)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 @RUNS
 def test_dblquad(run: Any) -> None:
     def value(a: Any, quadrature: Any = pb.dblquad) -> Any:
@@ -76,7 +76,7 @@ def test_dblquad(run: Any) -> None:
     np.testing.assert_allclose(run(pb.grad(value))(1.2), slope(value, 1.2), rtol=1e-7)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 @RUNS
 def test_integrals_of_three_variables(run: Any) -> None:
     def value(a: Any, module: Any = pb) -> Any:
@@ -91,7 +91,7 @@ def test_the_end_of_an_integral_over_nothing_has_a_derivative(run: Any) -> None:
     assert run(pb.grad(lambda b: pb.quad(np.cos, 1.0, b)[0]))(1.0) == pytest.approx(np.cos(1.0))
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_a_smooth_integrand_is_evaluated_once_for_each_place() -> None:
     evaluated: list[Any] = []
     pb.grad(lambda a: pb.quad(lambda x: evaluated.append(x) or a * x * x, 0.0, 1.0)[0])(1.3)
@@ -101,7 +101,7 @@ def test_a_smooth_integrand_is_evaluated_once_for_each_place() -> None:
     assert len(evaluated) == 21 * 21
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 @RUNS
 def test_nquad(run: Any) -> None:
     def value(a: Any, module: Any = pb) -> Any:
@@ -140,6 +140,7 @@ def test_simpson(count: int) -> None:
     np.testing.assert_allclose((weights * y).sum(), integrate.simpson(y, x).sum(), atol=1e-12)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("count", [2, 3, 6])
 @pytest.mark.parametrize("name", ["cumulative_trapezoid", "cumulative_simpson"])
 def test_cumulative_integrals(name: str, count: int) -> None:
@@ -162,6 +163,7 @@ def test_romb() -> None:
         pb.romb(np.ones(4))
 
 
+@pytest.mark.drawn(4)
 @RUNS
 def test_an_integral_that_diverges_is_refused(run: Any) -> None:
     with pytest.raises(ConvergenceError, match="quad: on 100 intervals"):
@@ -227,18 +229,18 @@ class TestStiff:
             atol=1e-8,
         )  # fmt: skip
 
-    @pytest.mark.drawn(3)
+    @pytest.mark.drawn(6)
     @RUNS
     def test_values(self, run: Any, method: str) -> None:
         found = run(lambda mu: self.solve(pb, method, mu).y)(50.0)
         error = {"rtol": 2e-6} if method == "Radau" else {"rtol": 1e-5, "atol": 1e-4}  # of lower order
         np.testing.assert_allclose(found, self.solve(integrate, "Radau", 50.0).y, **error)
 
-    @pytest.mark.drawn(3)
+    @pytest.mark.drawn(6)
     def test_few_steps_are_taken(self, method: str) -> None:
         assert self.solve(pb, method, 50.0).steps < 250
 
-    @pytest.mark.drawn(4)
+    @pytest.mark.drawn(6)
     @RUNS
     def test_derivatives_are_those_of_the_steps(self, run: Any, method: str) -> None:
         last = lambda mu: self.solve(pb, method, mu, (0.5, 2.0)).y[0, -1]  # noqa: E731
@@ -252,7 +254,7 @@ def slope_of_the_oscillator() -> float:
     return slope(last, 50.0, 1e-2)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 @RUNS
 def test_ends_and_second_derivatives_of_stiff_methods(run: Any) -> None:
     def value(a: Any, method: str) -> Any:
@@ -265,7 +267,7 @@ def test_ends_and_second_derivatives_of_stiff_methods(run: Any) -> None:
         np.testing.assert_allclose(run(pb.grad(first))(1.1), (4.84 - 2.0) * np.exp(-1.21), rtol=1e-3)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_derivatives_fit_the_steps_that_kinks_make_short() -> None:
     """Where kinks are met depends on the last digits; the integral of a linear force's square does not."""
     knots, forces = np.linspace(0.0, 4.0, 33), np.random.default_rng(7).standard_normal(33)
@@ -328,19 +330,19 @@ def loss(a: Any, **options: Any) -> Any:
 
 @adjoints
 class TestAdjoint:
-    @pytest.mark.drawn(3)
+    @pytest.mark.drawn(6)
     def test_is_that_of_differences(self, name: str) -> None:
         found = pb.grad(loss)(RATES, **ADJOINTS[name])
         expected = [slope(lambda x, one=one: loss(RATES + x * one), 0.0) for one in np.eye(3)]
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
-    @pytest.mark.drawn(4)
+    @pytest.mark.drawn(6)
     def test_compiled_is_as_eager(self, name: str) -> None:
         slopes = pb.grad(lambda a: loss(a, **ADJOINTS[name]))
         np.testing.assert_allclose(pb.compile(slopes)(RATES), slopes(RATES), rtol=1e-7)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_second_derivatives_of_initial_values() -> None:
     def value(a: Any) -> Any:
         return pb.solve_ivp(lambda t, y: -a * y, (0.0, 1.0), np.ones(1), t_eval=[1.0], rtol=1e-8).y.sum()
@@ -349,7 +351,7 @@ def test_second_derivatives_of_initial_values() -> None:
         np.testing.assert_allclose(run(pb.grad(pb.grad(value)))(1.5), np.exp(-1.5), rtol=1e-5)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_one_program_serves_all_numbers_of_steps() -> None:
     value = pb.compile(
         pb.grad(lambda a: pb.solve_ivp(lambda t, y: -a * y, (0.0, 1.0), np.ones(1), t_eval=[1.0]).y.sum())
@@ -368,6 +370,7 @@ def test_batches_take_steps_of_their_own(run: Any) -> None:
     np.testing.assert_allclose(run(pb.vmap(value))(batch), [value(one) for one in batch], rtol=1e-12)
 
 
+@pytest.mark.drawn(6)
 @RUNS
 def test_odeint_of_nested_values(run: Any) -> None:
     def last(a: Any) -> Any:
@@ -383,7 +386,7 @@ def test_odeint_of_nested_values(run: Any) -> None:
     np.testing.assert_allclose(run(pb.grad(last))(1.3), 2 * np.exp(-1.3), rtol=1e-6)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 @RUNS
 def test_a_solution_that_grows_without_bound_is_refused(run: Any) -> None:
     reason = r"solve_ivp: after \d+ steps, at t = 0\.9999\d*, the step is shorter"

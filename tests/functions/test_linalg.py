@@ -399,7 +399,7 @@ def test_small_systems_with_several_sides_ask_for_nothing_that_other_threads_are
     assert set(factorings) == {"getrf", "trsm"}
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_second_derivatives_of_what_is_factored_once_are_pytorchs() -> None:
     torch = pytest.importorskip("torch")
     a, b = matrices(3, 3) + 2 * np.eye(3), matrices(3)
@@ -447,7 +447,7 @@ WITH_REPORT: dict[str, Function] = {
 }
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("place", "dtype"), [
     (0, np.float64), (1, np.float64), (slice(None), np.float64), (slice(None), np.complex128),
 ])  # fmt: skip

@@ -51,6 +51,7 @@ def test_values_and_gradients_are_pytorchs(row: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-14)
 
 
+@pytest.mark.drawn(4)
 def test_compiled_functions_compute_the_same() -> None:
     def of_masked(x: Any, m: Any) -> Any:
         shown = pb.masked.softmax(x, 1, mask=m) * pb.masked.mean(x, 1, keepdim=True, mask=m)

@@ -208,7 +208,7 @@ def test_running_statistics_move_towards_those_of_the_batch() -> None:
     np.testing.assert_allclose(mean.numpy(), 0.3 * x.mean((0, 2)), rtol=1e-5)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_alignments_are_summed_over_in_a_compiled_loop() -> None:
     random = np.random.default_rng(0)
     x, targets = random.normal(size=(9, 2, 5)), random.integers(1, 5, size=(2, 3))
@@ -226,7 +226,7 @@ def test_alignments_are_summed_over_in_a_compiled_loop() -> None:
         np.testing.assert_allclose(gradient, given.grad.numpy(), atol=1e-12)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_a_convolution_whose_windows_lie_in_memory_is_pooled_in_code() -> None:
     random = np.random.default_rng(0)
     x, w, v = random.normal(size=(2, 3, 6, 6)), random.normal(size=(4, 3, 3, 3)), random.normal(size=(16, 3))
@@ -307,6 +307,7 @@ def test_weights_and_old_options_of_losses() -> None:
     assert F.margin_ranking_loss(*given, given[1], reduce=True) == F.margin_ranking_loss(*given, given[1])
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("name", "gates"), [("rnn_tanh", 1), ("rnn_relu", 1), ("gru", 3), ("lstm", 4)])
 def test_a_step_of_a_recurrent_network(name: str, gates: int) -> None:
     random = np.random.default_rng(2)

@@ -52,6 +52,7 @@ def methods(x: np.ndarray) -> Any:
     return total + x.conj().real.dot(x) * a.size + (a.round(1) * 0).sum() + a.clip(0.6, 1.1).sum()
 
 
+@pytest.mark.drawn(4)
 def test_methods_and_attributes_of_arrays() -> None:
     check(methods, np.array([1.2, 0.7, 1.9]))
 
@@ -82,7 +83,7 @@ def given_lists(x: np.ndarray) -> Any:
     return length * np.dot([x[1], 1.0], weights) + np.linalg.det([[x[0], 2.0], [1.0, x[2]]])
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_lists_of_numbers_are_arrays() -> None:
     check(given_lists, random(3))
 
@@ -170,6 +171,7 @@ def of_scipy(x: np.ndarray, a: np.ndarray) -> Any:
     return solved @ shares + weighted[0] * logsumexp(a) + np.log(scipy.linalg.det(a))
 
 
+@pytest.mark.drawn(4)
 def test_functions_of_scipy() -> None:
     check(of_scipy, random(3), random(3, 3))
 
@@ -188,7 +190,7 @@ def of_distributions(x: np.ndarray, p: np.ndarray, a: np.ndarray) -> Any:
     return total + stats.multivariate_normal.pdf(a[0], mean=x)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_distributions_of_scipy() -> None:
     check(of_distributions, random(3), np.array([0.6, 0.7, 1.2]), random(3, 3))
 

@@ -23,7 +23,7 @@ def triangular_product(a: np.ndarray) -> Any:
     return (a * a).sum()
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_elements_that_later_ones_are_computed_from_are_overwritten() -> None:
     check(triangular_product, random(3, 3))
 

@@ -86,7 +86,7 @@ def total(program: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return function
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
 def test_numpy_programs(program: Callable[[Any, Any], Any]) -> None:
     mine, given = C.copy(), C.copy()
@@ -142,6 +142,7 @@ def test_elements_for_a_mask_take_one_path() -> None:
     assert function.cache_info().traces == 1
 
 
+@pytest.mark.drawn(6)
 def test_what_is_written_is_the_callers() -> None:
     def function(z: Any) -> Any:
         shown = z[z.argmax()]

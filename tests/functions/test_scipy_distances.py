@@ -75,7 +75,7 @@ def test_a_tree_of_plain_points_refuses_traced_ones() -> None:
     np.testing.assert_allclose((pb.grad(nearest)(ROWS) * step).sum(), wanted, rtol=1e-6)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_wrong_uses() -> None:
     for wrong, error, text in (
         (lambda x: distance.cdist(x, x[:, :2]), ShapeError, "cdist: rows of one size"),

@@ -22,6 +22,7 @@ def test_steps_are_counted_where_the_program_runs() -> None:
         np.testing.assert_allclose(found, wanted, atol=1e-11 * np.abs(wanted).max())
 
 
+@pytest.mark.drawn(4)
 def test_derivatives_are_those_of_frechet() -> None:
     """By the matrix: the exponential of a block matrix holds it (Higham, Functions of Matrices, 3.2)."""
     block = np.block([[DENSE.T, np.outer(np.ones(4), X)], [np.zeros((4, 4)), DENSE.T]])

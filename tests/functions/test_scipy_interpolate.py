@@ -13,7 +13,7 @@ from pullback.errors import ArgumentError, ShapeError, UnsupportedError
 pytestmark = pytest.mark.part(8)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_points_that_are_nan_have_no_value() -> None:
     at = np.array([0.5, np.nan, 2.0])
     for make in (
@@ -23,14 +23,14 @@ def test_points_that_are_nan_have_no_value() -> None:
         np.testing.assert_allclose(pb.compile(lambda y, make=make: make(y)(at))(Y), make(Y)(at), rtol=1e-12)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_batches() -> None:
     batched = pb.compile(pb.vmap(pb.grad(lambda y, at: CubicSpline(X, y)(at).sum()), in_dims=(0, None)))
     wanted = [pb.grad(lambda y: CubicSpline(X, y)(AT).sum())(y) for y in ROWS[..., 0]]
     np.testing.assert_allclose(batched(ROWS[..., 0].copy(), AT), wanted, rtol=1e-10)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_wrong_uses() -> None:
     for transform in (lambda one: one, pb.compile):
         for call, error, match in (

@@ -222,7 +222,7 @@ def test_functions_of_matrices_and_their_gradients_share_a_decomposition(name: s
     np.testing.assert_allclose(slope, function(blocks)[:60, 60:], rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("given", [1e-7, 1e3])
 def test_the_derivative_of_a_logarithm_of_matrices_far_from_the_unit_matrix(given: float) -> None:
     a = given * np.array([[2.0, 1.0, 5.0], [0.0, 2.0, 1.0], [0.0, 0.0, 2.0]])  # with one eigenvalue thrice
@@ -306,7 +306,7 @@ def test_what_is_not_finite_is_scipys_or_refused_as_there(function: Any, number:
         pb.grad(lambda a: function(a).sum())(a)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_functions_of_scipy_are_compiled_as_they_are() -> None:
     for function, arrays in (
         (scipy.linalg.solve, (A, B)),

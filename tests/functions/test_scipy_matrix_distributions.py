@@ -50,7 +50,7 @@ PROGRAMS: dict[str, Program] = {
 }  # fmt: skip
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_and_derivatives(name: str) -> None:
     function, arrays = PROGRAMS[name]
@@ -59,7 +59,7 @@ def test_values_and_derivatives(name: str) -> None:
     assert_derivatives(name, PROGRAMS[name])
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_frozen_before() -> None:
     frozen = stats.invwishart(5.0, definite(OTHER))
     found = pb.compile(lambda x: frozen.logpdf(definite(x)))(ROOT)

@@ -101,7 +101,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", drawn(PROGRAMS, one_in=2))
 def test_has_derivatives_and_is_compiled(name: str) -> None:
     function = PROGRAMS[name]
@@ -112,6 +112,7 @@ def test_has_derivatives_and_is_compiled(name: str) -> None:
     np.testing.assert_allclose(pb.compile(pb.grad(function))(1.3), slope, rtol=1e-5)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", ["equality and bounds", "active inequality", "curve_fit", "newton"])
 def test_second_derivatives_and_batches(name: str) -> None:
     slope = pb.grad(PROGRAMS[name])

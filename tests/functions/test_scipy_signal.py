@@ -13,7 +13,7 @@ from pullback.errors import ArgumentError, ShapeError, UnsupportedError
 pytestmark = pytest.mark.part(8)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_integers_stay_integers() -> None:
     x, kernel = np.arange(50), np.arange(40)
     for method in ("auto", "direct", "fft"):
@@ -28,7 +28,7 @@ def test_integers_stay_integers() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_batches() -> None:
     def loss(b: Any, a: Any, x: Any) -> Any:
         return (signal.lfilter(b, a, signal.convolve(x, B, "same")) ** 2).sum()

@@ -53,6 +53,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", drawn(PROGRAMS, one_in=2))
 def test_has_derivatives_and_is_compiled(name: str) -> None:
     function = PROGRAMS[name]

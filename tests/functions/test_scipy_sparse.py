@@ -80,6 +80,7 @@ def test_a_matrix_that_changes_is_read_anew() -> None:
     np.testing.assert_allclose(function(X), 3.0 * (A @ X))
 
 
+@pytest.mark.drawn(4)
 def test_matrices_as_arguments_and_in_batches() -> None:
     def loss(matrix: Any, x: Any) -> Any:
         return ((matrix @ x) ** 2).sum()
@@ -95,7 +96,7 @@ def test_matrices_as_arguments_and_in_batches() -> None:
     np.testing.assert_allclose(pb.compile(pb.vmap(lambda x: A @ x))(COLUMNS.T), (A @ COLUMNS).T)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_products_in_what_a_solver_is_given() -> None:
     matrix = sparse.csr_array(3 * np.eye(4) + np.eye(4, k=1))
     wanted = np.linalg.solve(matrix.toarray().T, np.ones(4))

@@ -50,7 +50,7 @@ SOLUTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", drawn(SOLUTIONS, one_in=2))
 def test_has_derivatives_and_is_compiled(name: str) -> None:
     def loss(a: Any) -> Any:
@@ -63,6 +63,7 @@ def test_has_derivatives_and_is_compiled(name: str) -> None:
     np.testing.assert_allclose(pb.compile(slope)(1.3), slope(1.3), rtol=1e-9)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", ["cg", "gmres", "splu"])
 def test_second_derivatives_and_batches(name: str) -> None:
     slope = pb.grad(lambda a: (SOLUTIONS[name](a) ** 2).sum())
@@ -72,6 +73,7 @@ def test_second_derivatives_and_batches(name: str) -> None:
     np.testing.assert_allclose(pb.vmap(slope)(batch), [slope(one) for one in batch], rtol=1e-9)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("run", [pb.grad, pb.compile], ids=["eager", "compiled"])
 def test_refusals(run: Any) -> None:
     with pytest.raises(ShapeError, match=r"scipy\.sparse\.linalg\.cg: A has shape \(12, 12\) and b \(11,\)"):

@@ -80,7 +80,7 @@ def test_first_derivatives(name: str) -> None:
             np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", [name for name, row in SPECIAL.items() if row.exact is not None])
 def test_values_and_slopes_are_those_of_mpmath(name: str) -> None:
     """In the tails and near the ends as well, relative to what they are there."""
@@ -175,6 +175,7 @@ def test_exponential_shapes() -> None:
         np.testing.assert_allclose(found, wanted)
 
 
+@pytest.mark.drawn(4)
 def test_integrals_over_many_magnitudes_are_the_functions_themselves() -> None:
     """Of order 0 a derivative is the incomplete function, which SciPy computes by other means."""
     from pullback.tracer.score_moments import beta_slope, gamma_slope
@@ -341,7 +342,7 @@ def test_inverses_where_no_density_is_left() -> None:
         np.testing.assert_allclose(slope(*given), wanted, rtol=1e-8)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_students_distribution_at_its_middle() -> None:
     """There the derivatives of all orders are the limits of those beside it."""
 
@@ -360,6 +361,7 @@ def test_spherical_functions_at_zero() -> None:
         np.testing.assert_allclose(found, (value, slope), atol=1e-15)
 
 
+@pytest.mark.drawn(4)
 def test_orders_that_are_cut_off() -> None:
     """Of functions of whole orders SciPy takes what is in front of the point."""
     x = np.array([0.6, 1.4])
@@ -484,7 +486,7 @@ def test_branches_of_lamberts_function(branch: int) -> None:
     assert pb.vjp(scipy.special.lambertw, np.ones(2, np.float32))[0].dtype == np.complex128
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", ["wofz", "erfcx", "dawsn", "erf", "erfc", "erfi"])
 def test_error_functions_of_complex_numbers(name: str) -> None:
     """In all quadrants, near and far, where derivatives are relative to what they are."""
@@ -521,7 +523,7 @@ EXACT: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_riemanns_zeta_function() -> None:
     """On both sides of 0, where it is its reflection; at even negative integers it is 0."""
     x = np.array([4.2, 1.3, 0.4, -0.7, -3.6, -7.1])
@@ -532,6 +534,7 @@ def test_riemanns_zeta_function() -> None:
     assert pb.vjp(scipy.special.zeta, np.array([-2.0, -4.0]))[0].tolist() == [0.0, 0.0]
 
 
+@pytest.mark.drawn(4)
 def test_kelvin_gives_complex_numbers() -> None:
     x = np.array([0.4, 2.3])
     for place in range(4):
@@ -542,7 +545,7 @@ def test_kelvin_gives_complex_numbers() -> None:
     assert pb.grad(lambda x: scipy.special.ber(x) + pb.grad(scipy.special.bei)(x))(np.float64(0.0)) == 0.5
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_hankel_functions_of_both_kinds_and_scaled() -> None:
     x = np.array([0.4, 2.3, 30.0])
     for name in ("hankel1", "hankel1e", "hankel2", "hankel2e"):

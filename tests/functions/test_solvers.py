@@ -114,7 +114,7 @@ class TestSolution:
             curvature(PARAMETERS), differences(slope, PARAMETERS), rtol=1e-6, atol=1e-7
         )
 
-    @pytest.mark.drawn(3)
+    @pytest.mark.drawn(6)
     @pytest.mark.part(8)
     def test_compiled_is_as_eager(self, name: str) -> None:
         def loss(a: Any) -> Any:
@@ -124,7 +124,7 @@ class TestSolution:
             found = pb.compile(function)(PARAMETERS)
             np.testing.assert_allclose(found, function(PARAMETERS), rtol=1e-8, atol=1e-12)
 
-    @pytest.mark.drawn(4)
+    @pytest.mark.drawn(6)
     @pytest.mark.part(10)
     def test_of_a_batch(self, name: str) -> None:
         batch = np.stack([PARAMETERS, 1.5 * PARAMETERS])
@@ -196,7 +196,7 @@ def test_singular_sparse_matrices_are_refused() -> None:
         pb.spsolve(np.ones(1), [0], [0, 1], np.ones(3))
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_unknowns_may_be_nested() -> None:
     def fun(p: Any, scale: Any) -> Any:
         return {"first": p["v"] ** 2 - scale["a"], "second": p["w"] * p["v"].sum() - scale["b"]}
@@ -230,7 +230,7 @@ def test_equations_may_make_arrays_of_numbers() -> None:
     assert slope(4.0) == pytest.approx(0.25 - 0.5 * 4.0**-1.5)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_a_solution_inside_of_a_solution() -> None:
     def inner(y: Any, a: Any) -> Any:
         return pb.minimize(lambda x: ((x - a * y) ** 2).sum() + (x**4).sum(), np.zeros(2), method="Newton")
@@ -261,6 +261,7 @@ RUNS = pytest.mark.parametrize("run", [lambda f: f, pb.compile], ids=["eager", "
 
 @RUNS
 class TestRefusals:
+    @pytest.mark.drawn(4)
     def test_no_root(self, run: Any) -> None:
         with pytest.raises(ConvergenceError, match=r"(?s)root: after \d+ evaluations.*test_solvers.py"):
             run(lambda a: pb.root(lambda x: x * x + a, np.ones(2)))(1.0)
@@ -277,6 +278,7 @@ class TestRefusals:
         with pytest.raises(ArgumentError, match="brentq: f has the same sign at both ends"):
             run(lambda a: pb.brentq(lambda x: x * x + a, 0.0, 1.0))(1.0)
 
+    @pytest.mark.drawn(4)
     def test_linear_equations_without_solution(self, run: Any) -> None:
         singular = np.array([[1.0, 1.0], [1.0, 1.0]])
         with pytest.raises(ConvergenceError, match="bicgstab|gmres"):
@@ -310,7 +312,7 @@ class TestRefusals:
             run(lambda a: pb.root(lambda x: (x * a).sum(), np.ones(2)))(1.0)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_code_calls_python_only_where_a_solver_has_failed() -> None:
     def solution(a: Any) -> Any:
         return pb.root(equations, np.ones(3), (a,)).sum()
@@ -329,7 +331,7 @@ def test_unknown_methods_are_named() -> None:
         pb.root(lambda x: x, np.ones(2), adjoint="lu")
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("rule_is_traced", [True, False])
 def test_a_rule_in_the_equations_may_read_arrays_from_outside(rule_is_traced: bool) -> None:
     table = np.array([1.0, 2.0, 3.0])

@@ -202,7 +202,7 @@ def test_places_in_rows_with_a_sorter_and_between_dtypes() -> None:
     assert by_sorter(shuffled, 2.5) == np.searchsorted(shuffled, 2.5, sorter=np.array([1, 2, 0]))
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_places_are_searched_in_every_step_of_a_loop_and_for_every_row_of_a_batch() -> None:
     edges, x = np.linspace(-2, 2, 9), np.random.default_rng(3).standard_normal((4, 6))
 

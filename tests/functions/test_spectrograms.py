@@ -71,7 +71,7 @@ def test_the_inverse_gives_the_signal() -> None:
     np.testing.assert_allclose(matrix.numpy(), np.eye(37), atol=1e-12)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_compiled_they_are_as_eager() -> None:
     def loss(x: Any) -> Any:
         found = pb.stft(x, 8, 3, window=pb.hann_window(8, dtype=pb.float64), return_complex=True)

@@ -67,7 +67,7 @@ def test_arrays_that_are_walked_across_are_in_blocks(parallel):
     assert program.source.count("for block in range(") == 2
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_rows_of_each_step_of_a_loop_are_in_blocks():
     """What is computed of a row's sum is in vectors there, too."""
 
@@ -89,6 +89,7 @@ def test_rows_of_each_step_of_a_loop_are_in_blocks():
     assert "softplus(" in before and "] +=" in after[0] and "softplus(" not in after[0]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("count", [128, 200, 321])
 @pytest.mark.parametrize("parallel", [False, True])
 def test_borders_of_differences_are_in_their_blocks(parallel, count):
@@ -201,6 +202,7 @@ RUNNING = {
 }
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("count", [130, 1000, 10_010])
 @pytest.mark.parametrize("name", RUNNING)
 def test_running_sums_in_blocks(name, count):

@@ -269,7 +269,7 @@ def special_cases(row: Row, dtype: str) -> Iterable[Case]:
     return row.special_cases[: None if row.name == "power_constant" else 2]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize(
     "parts",
     [*compiled_parts(cases_where(is_derived_in_code)), *compiled_parts(cases_where(is_derived_by_python))],
@@ -278,6 +278,7 @@ def test_compiled_values_and_gradients(parts: list[tuple[Row, Case, Arrays]]) ->
     check_trial(trial_of(parts, direct), compiled=True, gradients=True)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("parts", compiled_parts(cases_where(lambda *given: not has_gradient(*given))))
 def test_compiled_values(parts: list[tuple[Row, Case, Arrays]]) -> None:
     """Operators without a rule, and integers and bools."""
@@ -382,7 +383,7 @@ def test_positions_out_of_range_raise() -> None:
         build_pair(Graph("take", (x, position), (ix.gather(x, position),)), (0,)).forward(arrays)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_parts_that_branches_share_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a comment names is found in time that grows with the expression, not with its paths."""
     looked_at = []
@@ -404,7 +405,7 @@ def test_parts_that_branches_share_are_looked_at_once(monkeypatch: pytest.Monkey
     assert len(looked_at) < 20_000
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_steps_that_read_two_neighbours_are_lowered_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A binomial tree: in its reverse, each step pads two products of what the step before has padded."""
 
@@ -445,7 +446,7 @@ def irregular(x: Any, count: int) -> Any:
     return pb.stack(parts)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_a_choice_among_many_pieces_is_no_ladder() -> None:
     x = pb.tensor(np.linspace(0.1, 1.0, 10))
     source = pb.compile(pb.jacobian(lambda x: irregular(x, 120))).source(x)

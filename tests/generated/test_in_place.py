@@ -94,6 +94,7 @@ def _written_reshapes(m: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("make", [np.array, pb.tensor])
 def test_a_reshape_shows_memory_or_copies_as_in_a_plain_call(make: Any) -> None:
     table = [[2.0, 0.5, 1.0], [0.5, 3.0, 7.0]]

@@ -36,7 +36,7 @@ def test_a_stencil_of_a_stencil(size):
     agrees(lambda u: np.sum(smoothed(smoothed(u)) ** 2), normals(size))
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("shape", [(5, 40), (40, 5), (33, 34)])
 @pytest.mark.parametrize("parallel", [False, True])
 def test_two_dimensions(shape, parallel):
@@ -89,6 +89,7 @@ def test_parts_read_where_they_lie():
     assert " if " not in compiled.forward_source(x)
 
 
+@pytest.mark.drawn(4)
 def test_long_sides_of_a_choice_are_statements():
     def padded(x):
         long = np.sin(x) * np.cos(x) + np.exp(-x * x) * np.tanh(x) + x / (1 + x * x)

@@ -41,7 +41,7 @@ def arrays():
     return [rng.standard_normal(shape) / 8 for shape in ((70, 64), (64, 70), (50, 70))]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("function", [descended, slopes_of_products])
 def test_what_is_lent_changes_no_result(function):
     compiled = pb.compile(function, parallel=True)

@@ -69,6 +69,7 @@ def dropped(one: ir.Stmt) -> tuple[ir.Stmt, ...]:
 # --- programs that are right ------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("parallel", [False, True])
 @pytest.mark.parametrize("name", CASES)
 def test_the_interpreter_agrees_with_the_graph(name: str, parallel: bool) -> None:

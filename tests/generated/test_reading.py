@@ -79,7 +79,7 @@ def test_a_size_is_not_called_as_a_variable_of_the_user():
 # --- what the user did not write ----------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_zeros_that_each_step_makes_are_no_inputs():
     def moved(x, v):
         for _ in range(20):

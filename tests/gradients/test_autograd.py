@@ -478,7 +478,7 @@ def test_functional() -> None:
     assert more.shape == (2, 2)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_a_chain_of_100_000_operations() -> None:
     x = pb.ones(1, requires_grad=True)
     y = x
@@ -488,7 +488,7 @@ def test_a_chain_of_100_000_operations() -> None:
     assert x.grad.item() == 1.0
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_a_step_leaves_no_cycles() -> None:
     def step() -> None:
         w = pb.ones(3, requires_grad=True)
@@ -513,7 +513,7 @@ def test_a_step_leaves_no_cycles() -> None:
         gc.enable()
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 @pytest.mark.slow
 def test_training_steps_hold_their_size_without_the_collector(tmp_path) -> None:  # type: ignore[no-untyped-def]
     program = """

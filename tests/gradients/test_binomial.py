@@ -49,7 +49,7 @@ def test_few_carries_are_held_and_steps_seldom_computed_again(length: int, kept:
     assert np.allclose(wanted, (start.grad.item(), weight.grad.item()))
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_compiled_and_stacked(reverse: bool) -> None:
     def loss(w: Any, rows: Any, **options: Any) -> Any:

@@ -166,7 +166,7 @@ def with_rules() -> dict:
     return {"custom_vjp": by_vjp, "custom_jvp": by_jvp, "defvjp": pulled, "defjvp": pushed}
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("form", ["custom_vjp", "custom_jvp", "defvjp", "defjvp"])
 def test_rules_of_complex_values(form):
     """Cotangents are gradients as PyTorch has them, so a rule gives what the tape finds without it."""

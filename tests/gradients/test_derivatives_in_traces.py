@@ -162,7 +162,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_derivatives_in_a_trace_are_those_of_the_plain_function(name: str) -> None:
     program = PROGRAMS[name]

@@ -126,6 +126,7 @@ def test_products_of_reflections_without_a_gradient_are_lapacks(
     assert np.shares_memory(found.numpy(), a) is False
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", ["det", "inv", "eigvalsh", "matrix_exp"])
 def test_calls_of_a_function_that_is_compiled_by_itself_compare_nothing_of_its_short_way(
     name: str, monkeypatch: pytest.MonkeyPatch

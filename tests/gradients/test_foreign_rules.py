@@ -71,6 +71,7 @@ class TestForeign:
         assert pb.compile(pb.grad(root))(8.0) == pytest.approx(1 / 12)
         assert pb.compile(pb.grad(pb.grad(root)))(8.0) == pytest.approx(-1 / 144)
 
+    @pytest.mark.drawn(4)
     def test_in_loops_and_batches(self):
         def scanned(x):
             return pb.scan(lambda c, row: (jv(0.5 * c) + row, None), 0.0 * x[0], x)[0]
@@ -86,7 +87,7 @@ class TestForeign:
         slopes = pb.compile(pb.vmap(pb.grad(lambda x: jv(x).sum())))(np.stack([POINT, 2 * POINT]))
         np.testing.assert_allclose(slopes, -special.jv(1, np.stack([POINT, 2 * POINT])))
 
-    @pytest.mark.drawn(3)
+    @pytest.mark.drawn(6)
     def test_a_function_that_takes_batches_is_called_once_for_all_steps(self):
         calls = []
         given = np.random.default_rng(1).normal(size=(6, 3))
@@ -155,6 +156,7 @@ class TestForeign:
         with pytest.raises(OutputError, match="declared to take batches"):
             pb.vmap(total)(rows)
 
+    @pytest.mark.drawn(4)
     @pytest.mark.parametrize("transform", [pb.grad, lambda f: pb.compile(pb.grad(f))])
     def test_the_error_of_a_rule_is_shown_as_it_is(self, transform):
         def rule(y, x):
@@ -167,6 +169,7 @@ class TestForeign:
             transform(lambda x: function(x).sum())(POINT)
         assert any(one.name == "<lambda>" and "{}[number]" in str(one.statement) for one in raised.traceback)
 
+    @pytest.mark.drawn(4)
     def test_a_function_that_does_not_take_the_batches_it_says_is_refused(self):
         function = pb.primitive(lambda x: np.array(memoryview(np.asarray(x))).sum(), vectorized=True)
         function.defvjp(lambda y, x: lambda g: g * np.ones_like(x))
@@ -267,6 +270,7 @@ class TestForeign:
         with pytest.raises(GradientError, match="cotangent of shape"):
             loss(POINT)
 
+    @pytest.mark.drawn(4)
     def test_calls_that_differ_in_what_has_no_gradient_are_two(self):
         ordered = pb.custom_vjp(lambda n, x: special.jv(n, np.asarray(x)), nondiff_argnums=0)
         ordered.defvjp(

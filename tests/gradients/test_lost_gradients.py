@@ -136,7 +136,7 @@ def test_free_functions_are_told_apart_where_no_stand_in_reaches() -> None:
     np.testing.assert_array_equal(pb.grad(lambda x: checked.loss(x))(X), np.ones(3))
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_what_does_not_depend_on_the_argument_is_free() -> None:
     weight = pb.tensor([2.0, 3.0, 4.0], dtype=pb.float64, requires_grad=True)
 

@@ -306,6 +306,7 @@ def test_a_compiled_jacobian_has_the_dtype_of_the_argument(rows: int) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
+@pytest.mark.drawn(4)
 def test_a_compiled_jacobian_of_a_long_loop_is_short() -> None:
     def path(p: Any) -> Any:
         y, rows = p[:2] * 1.0, []
@@ -320,7 +321,7 @@ def test_a_compiled_jacobian_of_a_long_loop_is_short() -> None:
     assert compiled.source().count("\n") < 150
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_jacobians_in_gradients() -> None:
     for function in (jacobian(lambda x: np.tanh(TALL @ x)), hessian(lambda x: np.tanh(TALL @ x).sum())):
         loss = grad(lambda x, function=function: (function(x) ** 2).sum())

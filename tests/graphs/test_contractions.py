@@ -186,6 +186,7 @@ def test_attention_is_one_loop_over_heads_with_scratch_for_one() -> None:
     assert re.search(r"weights\[\w, \w\]", source) and not re.search(r"weights\[\w, \w, \w\]", source)
 
 
+@pytest.mark.drawn(4)
 def test_what_is_subtracted_before_a_product_is_stored_for_one_component() -> None:
     """n x k x d numbers are not: `centred` is computed for each call."""
 
@@ -207,7 +208,7 @@ def test_chains_end_in_matrix_times_vector() -> None:
     assert not calls(source)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_long_chains() -> None:
     def function(a: Any, b: Any, c: Any, d: Any, v: Any) -> Any:
         return np.sum((a @ b @ c @ d @ a @ b @ c @ d @ v) ** 2)
@@ -281,6 +282,7 @@ def test_parts_of_arrays_are_read_where_they_lie() -> None:
     assert "gemm(1.0, x[1], y[3:" in source and ".T, x[0], 1.0, value)" in source
 
 
+@pytest.mark.drawn(4)
 def test_heads_of_attention_are_parts_of_rows() -> None:
     """Split by reshape, not moved: each call takes some columns of all rows."""
 
@@ -300,7 +302,7 @@ def test_every_second_column_is_copied() -> None:
 # --- recurrences ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_a_recurrence_adds_to_gradients_in_place() -> None:
     def network(xs: Any, state: Any, w: Any, u: Any) -> Any:
         for step in range(12):
@@ -314,7 +316,7 @@ def test_a_recurrence_adds_to_gradients_in_place() -> None:
     assert sum(call.endswith(("1.0, d_w)", "1.0, d_u)")) for call in calls(source)) == 2
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_what_is_stacked_and_multiplied_is_stored_once() -> None:
     def network(xs: Any, state: Any, w: Any, u: Any) -> Any:
         for step in range(30):
@@ -358,12 +360,14 @@ def _convolution(x: Any, kernel: Any) -> Any:
     )
 
 
+@pytest.mark.drawn(4)
 def test_a_convolution_and_its_gradients_are_a_product_each() -> None:
     source = gradient_source(lambda x, k: np.sum(_convolution(x, k) ** 2), (3, 4, 12, 10), (8, 4, 3, 3))
     assert len(calls(source)) == 3
     assert source.count("x_parts[") >= 9
 
 
+@pytest.mark.drawn(4)
 def test_a_convolution_beside_other_terms() -> None:
     """And with parts in another order."""
 

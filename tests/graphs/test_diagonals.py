@@ -48,6 +48,7 @@ def test_in_gradients_a_diagonal_matrix_scales(name: str) -> None:
     assert len(re.findall(rf"^ {{{4 * depth}}}for ", source, re.M)) == 1
 
 
+@pytest.mark.drawn(6)
 def test_the_gradient_of_a_determinant_by_cholesky_has_no_product() -> None:
     def log_determinant(a: Any) -> Any:
         return 2.0 * np.log(np.diag(np.linalg.cholesky(a))).sum()

@@ -96,11 +96,13 @@ def test_a_ring(size):
     agrees(ring, *np.random.default_rng(0).normal(size=(3, size)))
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("shape", [(4, 20), (20, 5), (18, 33)])
 def test_a_torus(shape):
     agrees(torus, np.random.default_rng(0).normal(size=shape))
 
 
+@pytest.mark.drawn(4)
 def test_shifts_that_differ_from_step_to_step_are_rolled_up():
     def correlation(u):
         total = 0.0

@@ -180,7 +180,7 @@ def made(function: Any) -> int:
     return info.compilations + info.disk_hits
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_that_computes_with_sizes_is_compiled_once(program: Callable[[Any], Any]) -> None:
     # In one thread: how large work must be for threads to share it is measured.
@@ -538,6 +538,7 @@ def test_bodies_whose_sizes_agree_by_chance_are_two() -> None:
     assert body(n).structure == body(n).structure != body(m).structure
 
 
+@pytest.mark.drawn(4)
 def test_a_size_that_follows_from_others_stands_behind_them() -> None:
     """Here that of an argument of which nothing else is read follows from those of two parts."""
 

@@ -79,7 +79,7 @@ def test_values_and_gradients_are_those_of_eager_code(name: str) -> None:
     np.testing.assert_allclose(slope, wanted[1], rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", ["products and quotients", "roots", "contractions"])
 def test_second_derivatives(name: str) -> None:
     function = INSIDE[name]
@@ -323,7 +323,7 @@ def test_products_of_complex_matrices_are_one_call_of_blas(name: str, shape: tup
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_products_of_complex_matrices_of_several_extents() -> None:
     rng, compiled = np.random.default_rng(2), pb.compile(lambda a, b: a @ adjoint(b))
     extents = [(9, 30, 17), (30, 9, 8), (16, 16, 1), (0, 16, 16), (16, 0, 16), (16, 16, 0)]
@@ -384,7 +384,7 @@ def test_complex_matrices_without_a_result_are_refused() -> None:
                 pb.compile(lambda a, function=function: function(a))(pb.tensor(matrix))
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize(
     "product",
     [

@@ -104,6 +104,7 @@ def five_points(u, weights):
     return np.sum(u * weights)
 
 
+@pytest.mark.drawn(4)
 def test_the_cotangent_of_an_array_to_which_parts_are_added_is_that_of_the_sum():
     rng = np.random.default_rng(0)
     u, weights, direction = rng.normal(size=(3, 6, 5))
@@ -122,6 +123,7 @@ def test_the_cotangent_of_an_array_to_which_parts_are_added_is_that_of_the_sum()
     assert simplify(Graph("cotangent", (d_around,), (total,))).outputs == (d_around,)
 
 
+@pytest.mark.drawn(4)
 def test_parts_that_are_added_to_are_one_pass():
     rng = np.random.default_rng(0)
     u, weights = rng.normal(size=(2, 6, 5))

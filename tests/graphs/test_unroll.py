@@ -46,6 +46,7 @@ def cross(a, b):
     )
 
 
+@pytest.mark.drawn(6)
 def test_vectors_of_three_become_one_loop_over_the_batch():
     def area(a, b):
         return np.sum(np.sqrt(np.sum(cross(a, b) ** 2, axis=1)))
@@ -62,6 +63,7 @@ def test_products_of_small_matrices():
     agrees_with_eager(rotated, normals(BATCH, 3, 3), normals(BATCH, 3))
 
 
+@pytest.mark.drawn(4)
 def test_parts_of_different_use_are_unrolled_beyond_the_size_of_alike_ones():
     def projected(parameters):
         direction, centre, scale = parameters[:, :4], parameters[:, 4:8], parameters[:, 8:]
@@ -129,6 +131,7 @@ def test_gradients_of_pieces_are_in_pieces():
     assert source.count("for i in range") == 1 and "for j in" not in source
 
 
+@pytest.mark.drawn(4)
 def test_sums_over_the_batch_are_a_total_for_each_piece():
     """The gradient of a bias, and of weights: no row of terms is put together to be added to an array."""
 
@@ -158,7 +161,7 @@ def test_large_inner_dimensions_stay_loops():
     assert source_of(rows, normals(4, 200)).count("for j") >= 1
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_arrays_that_loops_write_part_by_part_stay_whole():
     def channels(x, w):
         found = np.empty((2, 8, 8, 3))
@@ -195,6 +198,7 @@ def test_every_operator_in_pieces(row, monkeypatch):
         agrees(found, wanted, 8, f"{row.name} {case}")
 
 
+@pytest.mark.drawn(4)
 def test_parts_of_parts_do_not_multiply() -> None:
     """Sweeps that shift a narrow array: parts of what is joined again and again are joined once."""
 
@@ -223,6 +227,7 @@ def test_the_front_of_a_long_row_stays_a_loop() -> None:
     assert short.count("exp(x") == 11
 
 
+@pytest.mark.drawn(4)
 def test_channels_in_front_of_rows_stay_a_loop() -> None:
     """Rows are vectors already: in the kernel the channels are last, in the images they are not."""
 

@@ -33,7 +33,7 @@ def code_of(compiled, *arguments):
     return re.sub(r"#.*", "", path)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_what_both_branches_compute_is_computed_behind_the_choice():
     compiled = pb.compile(integrated)
     calls = [(1.0, 2.0, 1e-2), (2.0, 9.0, 1e-2), (0.5, 0.3, 1e-3)]
@@ -45,6 +45,7 @@ def test_what_both_branches_compute_is_computed_behind_the_choice():
     assert code.count(" exp(") == code.count(" sin(") == 1
 
 
+@pytest.mark.drawn(4)
 def test_variables_are_read():
     compiled = pb.compile(integrated)
     compiled(1.0, 2.0, 1e-2)
@@ -74,6 +75,7 @@ def raises_in_one_branch(a, b):
     return a + b
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("function", [keeps_products_in_branches, raises_in_one_branch])
 def test_values_and_gradients_of_branches_that_differ(function):
     compiled = pb.value_and_grad(pb.compile(function), argnums=(0, 1))

@@ -294,7 +294,7 @@ def test_second_derivatives_are_those_of_plain_code(name: str) -> None:
     same(pb.compile(slopes)(Z, X), slopes(Z, X), rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_along_directions_are_those_of_plain_code(name: str) -> None:
     def along(z: Any, x: Any) -> Any:

@@ -94,7 +94,7 @@ CASES: dict[str, tuple[Function, tuple[np.ndarray, ...]]] = {
 }
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_derivatives(name: str) -> None:
     function, (x, *others) = CASES[name]

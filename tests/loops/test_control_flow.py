@@ -318,7 +318,7 @@ def test_eager_gradient_is_the_difference_quotient(name: str, seed: int) -> None
     agree(along, slope(function, arrays, directions), rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @programs
 @seeds
 @pytest.mark.part(8)
@@ -343,6 +343,7 @@ def test_compiled_values_and_gradients_are_the_eager_ones(name: str, seed: int) 
         agree(one, other)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if "blocks" not in name])  # which are long
 def test_second_derivatives(name: str) -> None:
     function, shapes = PROGRAMS[name]
@@ -475,14 +476,14 @@ nests = st.recursive(
 )
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 @settings(max_examples=examples(16), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(nests, st.integers(0, 3))
 def test_a_nest_agrees_with_its_eager_self(block: Block, seed: int) -> None:
     require_agreement(block, seed)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 @pytest.mark.slow
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(nests, st.integers(0, 3))
@@ -491,6 +492,7 @@ def test_many_nests_agree_with_their_eager_selves(block: Block, seed: int) -> No
         require_agreement(block, seed)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("seed", range(3))
 def test_choices_three_deep_have_source_that_runs(seed: int) -> None:
     """What an inner choice tapes is read on the side that does not make it, too."""

@@ -205,6 +205,7 @@ def grown(x: Any, steps: Any) -> Any:
 GROWN = (pb.compile(pb.value_and_grad(grown)), pb.value_and_grad(grown))
 
 
+@pytest.mark.drawn(4)
 @modes
 def test_numbers_take_the_dtype_of_what_they_meet(mode: Function) -> None:
     for dtype in (np.float32, np.float64):
@@ -234,6 +235,7 @@ def test_a_body_is_traced_once_whatever_the_number_of_steps(capsys: pytest.Captu
     assert info.source_hits == 1  # a thousand steps run the machine code of ten
 
 
+@pytest.mark.drawn(4)
 def test_a_look_up_at_the_step_is_a_row() -> None:
     def function(x: Any) -> Any:
         return pb.fori_loop(1, 4, lambda i, c: pb.sin(c) * x[i - 1] + x[i], x[0]).sum()
@@ -387,7 +389,7 @@ def test_a_loop_of_no_steps_over_what_was_written() -> None:
     assert slope.tolist() == [3.0, 2.0]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_checkpoints_take_less_memory() -> None:
     everything, carries, some = (
         taped_bytes(),
@@ -457,7 +459,7 @@ def test_a_body_reads_one_matrix_in_two_other_shapes(choose: Callable[[Function,
     np.testing.assert_allclose(found, choose(both, x))
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_a_loop_solves_for_the_same_right_hand_side() -> None:
     systems, side = np.random.default_rng(0).normal(size=(3, 2, 2)), np.ones(2)
 

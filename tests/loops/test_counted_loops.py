@@ -160,6 +160,7 @@ def of_a_generator(a):
     return one * k
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     "function",
     [
@@ -215,6 +216,7 @@ def test_a_recursion_is_warned_of():
             np.testing.assert_allclose(compiled(np.float64(one)), pb.grad(area)(one), rtol=1e-9)
 
 
+@pytest.mark.drawn(4)
 def test_the_loop_that_is_to_be_written_is_one_program():
     compiled = pb.compile(pb.grad(area_by_a_loop))
     for one in (1.0, 0.1, 4.0, 9.0):

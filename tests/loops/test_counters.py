@@ -273,7 +273,7 @@ def check(function: Function, compiled: Function, values: tuple[float, ...] = VA
         assert slope == pytest.approx((around[0] - around[1]) / (2 * width), rel=1e-4, abs=1e-8)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("function", ONE_PROGRAM)
 def test_one_program_for_all_numbers_of_turns(function: Function) -> None:
     compiled = pb.compile(pb.value_and_grad(function))
@@ -281,14 +281,14 @@ def test_one_program_for_all_numbers_of_turns(function: Function) -> None:
     assert compiled.cache_info().traces <= 2  # a first call may miss a way through a turn
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_a_search_along_lines_in_a_loop() -> None:
     compiled = pb.compile(pb.value_and_grad(with_a_search_along_lines))
     check(with_a_search_along_lines, compiled, (0.3, 0.9, 2.0, 3.1))
     assert compiled.cache_info().compilations <= 4
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_a_fixed_number_of_turns_around_a_while_is_one_loop() -> None:
     def implicit_steps(y, turns):
         for n in range(turns):
@@ -462,7 +462,7 @@ BESIDES = [
 ]  # fmt: skip
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("function", BESIDES)
 def test_is_what_python_gives(function: Function) -> None:
     compiled = pb.compile(function)
@@ -473,6 +473,7 @@ def test_is_what_python_gives(function: Function) -> None:
         assert type(found) is type(expected)
 
 
+@pytest.mark.drawn(4)
 def test_what_is_reached_from_outside_holds_its_numbers() -> None:
     compiled = pb.compile(with_rows_from_outside)
     for one in (30.0, 1e6):
@@ -489,7 +490,7 @@ def test_errors_that_a_number_of_turns_raises() -> None:
             compiled(np.array(one))
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_a_program_for_each_number_of_turns_is_warned_of() -> None:
     def scaled_by_a_list(a):
         total, rows = 0.0, []

@@ -62,7 +62,7 @@ def error_before_update(x, weights):
 PROGRAMS = [seasons, ring, numbers_of_a_week, in_a_loop, error_before_update]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_cycles_are_loops_for_all_lengths(program):
     both = pb.value_and_grad(pb.compile(lambda x, weights: program(x, weights)), argnums=(0, 1))
@@ -85,6 +85,7 @@ def test_positions_of_a_cycle_are_written_as_python_does():
     assert "season[i % 7]" in source
 
 
+@pytest.mark.drawn(4)
 def test_nested_loops_that_jump_alone_are_no_cycle():
     @pb.compile
     def sweeps(x):

@@ -142,7 +142,7 @@ def test_of_carries_moved_from_each_other_one_is_moved_when_it_is_read(order: tu
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_sweeps_over_two_grids_copy_none() -> None:
     def relaxed(grid):
         now, then = grid * 1.0, grid * 1.0

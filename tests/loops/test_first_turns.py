@@ -107,7 +107,7 @@ def of_tensors(rate, start):
 ARGUMENTS = [(1.0, 1.0), (5.0, 2.0), (0.3, 0.5), (12.0, 3.0), (2.5, 1.1)]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("f", [heun, first_same_as_last, golden])
 @pytest.mark.parametrize("argnums", [0, (0, 1)])
 def test_one_trace_serves_all_numbers_of_turns(f, argnums):
@@ -122,7 +122,7 @@ def test_one_trace_serves_all_numbers_of_turns(f, argnums):
     assert compiled.cache_info().traces <= 2
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("f", [heun, illinois, until_done])
 def test_numbers_of_python_s_are_arguments(f):
     """The side of `illinois` is set to constants, its ends to what other turns compute."""
@@ -133,7 +133,7 @@ def test_numbers_of_python_s_are_arguments(f):
     assert compiled.cache_info().traces <= 3
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_tensors():
     compiled = pb.compile(of_tensors)
     for values in ARGUMENTS:
@@ -180,7 +180,7 @@ def test_numbers_in_single_precision_stay_python_s():
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_rows_begin_with_numbers():
     compiled = pb.vmap(pb.compile(pb.grad(heun)))
     for size in (3, 6):

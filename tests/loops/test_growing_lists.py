@@ -186,7 +186,7 @@ FUNCTIONS = (
 )  # fmt: skip
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_one_program_for_all_lengths(function):
     compiled = pb.compile(pb.value_and_grad(function))
@@ -198,7 +198,7 @@ def test_one_program_for_all_lengths(function):
     assert compiled.cache_info().size == 1 or function is area  # of accepted steps, and of both
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_results_have_the_length_that_they_have():
     def both(a):
         ts, ys = steps(a)
@@ -224,7 +224,7 @@ def test_gradients_of_results():
     assert compiled.cache_info().traces == 1
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_second_derivatives():
     compiled = pb.compile(pb.grad(pb.grad(means)))
     for one in (3.0, 30.0, 7.0):
@@ -232,7 +232,7 @@ def test_second_derivatives():
     assert compiled.cache_info().traces <= 2
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_more_elements_than_there_is_room_for():
     def long(a):
         row, rows = np.ones(300), []
@@ -247,6 +247,7 @@ def test_more_elements_than_there_is_room_for():
     assert compiled.cache_info().traces == 2
 
 
+@pytest.mark.drawn(4)
 def test_an_empty_list_has_no_elements():
     compiled = pb.compile(lambda a: halves(a)[-1])
     for one in (3.0, 30.0):

@@ -193,6 +193,7 @@ def test_gradient_against_differences(make: Callable[[], Graph]) -> None:
         np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.drawn(4)
 @graphs
 def test_second_derivative_against_differences(make: Callable[[], Graph]) -> None:
     """The reverse of a loop is a loop, which has a reverse again."""
@@ -243,6 +244,7 @@ def test_source_does_not_grow_with_the_steps() -> None:
     assert source(10) == source(1_000)
 
 
+@pytest.mark.drawn(4)
 def test_the_slopes_of_a_step_are_computed_once() -> None:
     """Of a method for differential equations: each is read by the loops over all later ones."""
 
@@ -387,6 +389,7 @@ def test_rewrites_of_single_operators_are_tried_first() -> None:
     )
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("depth", [2, 4])
 def test_more_carries_of_a_nest_of_loops_are_no_more_searches_for_what_depends(depth: int) -> None:
     def nest(values: tuple[Any, ...], levels: int) -> tuple[Any, ...]:

@@ -192,7 +192,7 @@ def test_compiled_derivatives_are_the_eager_ones(name: str, body: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9 * np.abs(other).max())
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", ["solve, for both", "slogdet", "cholesky", "norm"])
 def test_third_derivatives(name: str) -> None:
     directions = np.random.default_rng(3).normal(size=(2, STEPS, SIZE, SIZE))

@@ -24,7 +24,7 @@ def drawn(seed: int) -> Any:
     return namespace["program"]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("seed", some_of(range(200), "random loops", 8))
 def test_values_and_gradients_are_those_of_plain_python(seed: int) -> None:
     program = drawn(seed)

@@ -237,6 +237,7 @@ def test_compiled_value_and_gradient_are_the_eager_ones(function: Function) -> N
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("function", [network, collected, leapfrog, stencil], ids=lambda one: one.__name__)
 def test_backward_on_tensors(function: Function) -> None:
     """The pair of a forward and a backward function, with a tape that crosses from one to the other."""
@@ -264,6 +265,7 @@ def test_second_derivative() -> None:
 # --- what is rolled -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(6)
 def test_the_number_of_steps_is_no_part_of_the_source() -> None:
     @pb.compile
     def loss(x, w, h):
@@ -307,7 +309,7 @@ def test_a_gradient_in_a_trace_has_one_loop_forward_and_one_back() -> None:
     assert [loop.backwards for loop in loops_of(program.graph.nodes)] == [False, True]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_what_a_differentiated_function_leaves_behind_is_of_the_same_loop() -> None:
     """A value that it notes, and an answer that it asks for, run no second loop."""
 
@@ -335,7 +337,7 @@ def test_what_a_differentiated_function_leaves_behind_is_of_the_same_loop() -> N
     assert not [node for node in program.graph.nodes if len(node.operands) >= STEPS]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_gradient_steps_of_a_function_with_a_loop_are_a_loop_of_loops() -> None:
     def loss(w, x, h):
         for t in range(len(x)):
@@ -359,7 +361,7 @@ def test_gradient_steps_of_a_function_with_a_loop_are_a_loop_of_loops() -> None:
     assert sorted(loop.backwards for loop in loops_of(outer.body.nodes)) == [False, True]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_loops_in_loops() -> None:
     (outer,) = loops_of(roll(traced(nested, *arrays(*SHAPES))).graph.nodes)
     assert len(loops_of(outer.body.nodes)) == 1
@@ -395,7 +397,7 @@ def test_a_chain_over_elements_stays_one_loop() -> None:
     assert not loops_of(roll(graph).graph.nodes)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_totals_of_a_chain_over_elements_leave_it_one_loop() -> None:
     """The gradient by a number is one total in each step, for which no element waits."""
 
@@ -541,7 +543,7 @@ def test_arrays_that_each_step_makes_anew_are_one_constant(derive: Any) -> None:
     assert "rolled: 40 steps" in compiled.explain()
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_equal_values_that_each_step_makes_of_nothing_are_one() -> None:
     """The triangles that `eigh` reads take positions; passes leave those in front of what they make anew."""
 
@@ -584,7 +586,7 @@ def long_steps(x: Any, angles: Any) -> Any:
     return (x * x).sum()
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_few_steps_are_a_loop_where_they_are_long() -> None:
     x, angles = arrays((24,), (4, 20))
     graph = traced(long_steps, x, angles)
@@ -612,6 +614,7 @@ def test_few_long_steps_with_arrays_of_their_own_are_left_alone() -> None:
     assert not any(note.startswith("rolled: 4 steps") for note in roll(graph).notes)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("scales", [[1] * 3 + [2] * 2 + [3] * 9, [1] * 3 + [2] * 2 + [3] * 12], ids=len)
 def test_loops_right_behind_each_other_whose_last_steps_are_shorter(scales: list[int]) -> None:
     def scaled(x):

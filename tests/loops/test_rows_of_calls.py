@@ -57,6 +57,7 @@ def test_results_of_python_lie_in_rows_of_what_steps_keep(function: Any) -> None
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.drawn(4)
 def test_nothing_is_copied_between_transforms_and_what_steps_keep() -> None:
     def propagated(phase: Any, re: Any) -> Any:
         wave = re + 0j

@@ -140,7 +140,7 @@ def matrix(size: int) -> np.ndarray:
     return a @ a.T / size + np.eye(size)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("program", PROGRAMS + NOT_ROLLED)
 def test_values_and_gradients_are_those_of_the_tape(program):
     a = matrix(13)
@@ -164,7 +164,7 @@ def nodes_of(graph: Graph) -> int:
     return sum(nodes_of(LoopNode(node).body) if is_loop(node) else 1 for node in graph.nodes)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_graph_does_not_grow_with_the_steps(program):
     graphs = [roll(pb.compile(program).graph(matrix(size))).graph for size in (14, 19)]
@@ -182,7 +182,7 @@ def test_loops_end_where_the_part_ends():
     assert "for j in range(i + 2)" in source and " if " not in source
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_second_derivatives():
     def loss(x):
         return (cholesky(x[0] * np.eye(10) + 0.1 * np.ones((10, 10)) * x[1]) ** 3).sum()

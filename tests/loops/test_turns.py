@@ -354,7 +354,7 @@ WITH_STATE = [
 ]  # fmt: skip
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("function", WITH_STATE)
 def test_what_turns_do_besides_values_counts(function: Function) -> None:
     compiled = pb.compile(function)
@@ -362,7 +362,7 @@ def test_what_turns_do_besides_values_counts(function: Function) -> None:
         assert compiled(np.array(one)) == pytest.approx(function(np.array(one)), rel=1e-12)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_a_way_that_is_new_is_traced_once() -> None:
     def damped(x):
         while x > 1:
@@ -383,6 +383,7 @@ def test_a_way_that_is_new_is_traced_once() -> None:
     assert compiled.cache_info().traces == before
 
 
+@pytest.mark.drawn(4)
 def test_a_loop_that_code_would_not_leave_ends_as_in_python() -> None:
     def halved(x, zero):
         while np.exp(x) * np.exp(-x) - 1 != zero:
@@ -425,6 +426,7 @@ def test_loops_after_each_other_that_share_nothing() -> None:
         assert [*map(float, found)] == [*both(one, other)]
 
 
+@pytest.mark.drawn(4)
 def test_loops_in_loops() -> None:
     def nested(a):
         total = 0.0 * a
@@ -442,6 +444,7 @@ def test_loops_in_loops() -> None:
     assert compiled.cache_info().traces == 1
 
 
+@pytest.mark.drawn(4)
 def test_second_derivatives() -> None:
     compiled = pb.compile(pb.grad(pb.grad(root)))
     for one in (30.0, 5.0, 1e3):
@@ -479,6 +482,7 @@ def root_by_a_for(a, tolerance):
     return x
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("function", [root_in_few_turns, root_by_a_for])
 def test_a_number_of_turns_that_python_counts_compiles_nothing_new(function: Function) -> None:
     compiled, slope = pb.compile(function), pb.compile(pb.grad(function))
@@ -495,6 +499,7 @@ def test_a_number_of_turns_that_python_counts_compiles_nothing_new(function: Fun
     assert compiled.cache_info().traces == traces <= len(values)
 
 
+@pytest.mark.drawn(6)
 def test_a_loop_that_a_counter_ends_gives_what_python_gives() -> None:
     compiled = pb.compile(root_in_few_turns)
     for one in (30.0, 77.0, 2.5e5, 30.0):
@@ -558,6 +563,7 @@ def test_other_questions_of_one_call_are_no_turns() -> None:
         np.testing.assert_array_equal(compiled(np.ones(3), y)[1], np.bincount(np.abs(y)))
 
 
+@pytest.mark.drawn(4)
 def test_an_inner_loop_that_begins_with_the_value_of_another_variable():
     """Where it takes no turn, that other variable is what is read after it."""
 
@@ -669,7 +675,7 @@ def with_a_loop_behind_a_choice(a):
     return s
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.part(1)
 @pytest.mark.parametrize(
     "function, most", [(with_choices_in_a_row, 1), (with_steps_refused, 2), (with_a_loop_behind_a_choice, 3)]
@@ -772,7 +778,7 @@ def with_a_list_of_choices(a, b):
     return x * sum(seen)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.part(1)
 @pytest.mark.parametrize("function", [
     with_a_number_on_the_stack, with_a_number_on_the_stack_of_a_caller, with_answers_that_are_kept,

@@ -100,7 +100,7 @@ def test_a_reversed_view_is_the_memory_of_its_base() -> None:
     assert x.tolist() == [0, 1, 2]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_many_writes_stay_a_line_each() -> None:
     def program(x: Any) -> Any:
         for k in range(100):
@@ -122,6 +122,7 @@ STRETCH_OF_NOTHING: Any = [
 """Behind the interior of a loop all values are where they belong."""
 
 
+@pytest.mark.drawn(6)
 @settings(max_examples=examples(80), phases=[Phase.explicit, Phase.generate])
 @example(STRETCH_OF_NOTHING)
 @given(st.lists(st.tuples(regions, regions, st.sampled_from("=+*")), min_size=1, max_size=9))

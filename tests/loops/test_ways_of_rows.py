@@ -106,6 +106,7 @@ def test_a_way_that_is_new_is_traced_once():
     assert compiled.cache_info().traces == 2
 
 
+@pytest.mark.drawn(4)
 def test_rows_of_vectors_and_of_batches():
     xs = RNG.normal(size=(6, 3)) * 3.0
     np.testing.assert_allclose(pb.compile(pb.vmap(shortened))(xs), [shortened(x) for x in xs], rtol=1e-12)
@@ -138,7 +139,7 @@ def test_an_exact_value_of_a_row_is_refused():
         pb.compile(pb.vmap(lambda x: x * float(x)))(np.ones(2))
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_too_many_ways_run_uncompiled():
     def many(x):
         for k in range(6):

@@ -129,6 +129,7 @@ def test_each_program_is_rolled(program):
     assert "rolled:" in notes
 
 
+@pytest.mark.drawn(4)
 def test_the_source_does_not_grow_with_the_steps():
     def loss(x, n):
         return (recurrence(x[0], x[1], n) ** 2).sum()
@@ -138,7 +139,7 @@ def test_the_source_does_not_grow_with_the_steps():
     assert sources[0].count("\n") == sources[1].count("\n")
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_a_step_writes_one_element_in_place():
     """No step copies the array: loops over all of it are before and after the steps alone."""
     source = pb.compile(sweeps).source(np.ones((20, 20)))
@@ -147,7 +148,7 @@ def test_a_step_writes_one_element_in_place():
     assert sum("[i + 1, j + 1] =" in line for line in deepest) == 2
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_second_derivatives():
     def loss(x):
         return (recurrence(x[0], x[1], 20) ** 2).sum()

@@ -158,7 +158,7 @@ print("survived")
 )
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 @pytest.mark.slow
 def test_a_process_survives_interrupts_while_it_compiles(tmp_path: Path) -> None:
     assert run(INTERRUPTED, tmp_path, "25") == "survived\n"
@@ -196,7 +196,7 @@ print("compiled")
 )
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 @pytest.mark.slow
 def test_forked_processes_compile_whatever_other_threads_did(tmp_path: Path) -> None:
     assert run(FORKED, tmp_path, "6") == "compiled\n"

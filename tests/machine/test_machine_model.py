@@ -36,6 +36,7 @@ def test_what_the_system_tells_is_plausible():
     assert found.get("vector", 16) in (16, 32, 64)
 
 
+@pytest.mark.drawn(4)
 def test_the_machine_is_read_before_any_compiler_is_loaded():
     program = (
         "import os, sys; os.environ.pop('PULLBACK_MACHINE', None)\n"
@@ -222,6 +223,7 @@ def test_a_smaller_last_level_cache_has_memory_read_in_blocks():
     assert has_blocks(small) and not has_blocks(REFERENCE)
 
 
+@pytest.mark.drawn(4)
 def test_results_are_the_same_on_every_machine():
     rng = np.random.default_rng(0)
     x, w = rng.standard_normal((300, 40)), rng.standard_normal((40, 8))

@@ -49,7 +49,7 @@ def optimised(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[list[t
 # --- statements -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_names_that_run_into_positions() -> None:
     """Numba's reader of bytecode takes u_1 at 1534 for u_11 at 534."""
     names = [f"u_{number}" for number in range(1, 130)]
@@ -322,7 +322,7 @@ def _straight_line(count: int) -> Callable[..., Any]:
     return program
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("shape", [(), (10,)])
 def test_work_grows_no_faster_than_the_program(
     shape: tuple[int, ...], optimised: list[tuple[str, str]]
@@ -406,6 +406,7 @@ def test_passes_that_are_spared_come_back(monkeypatch, tmp_path):
     options = [one.split("=") for one in said]
     first, last = dict(reversed(options)), dict(options)
     assert first == {
-        "-enable-constraint-elimination": "false", "-disable-lsr": "true", "-disable-post-ra": "true",
+        "-enable-constraint-elimination": "false", "-enable-mem-access-versioning": "false",
+        "-disable-lsr": "true", "-disable-post-ra": "true",
     }  # fmt: skip
     assert last == {name: {"true": "false", "false": "true"}[value] for name, value in first.items()}

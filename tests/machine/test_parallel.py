@@ -187,7 +187,7 @@ def test_loops_have_more_parts_than_threads_and_products_have_not() -> None:
     assert given == [(4, False), (1, True)]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_functions_of_a_stage_give_what_serial_loops_do(two_threads) -> None:
     x = RNG.standard_normal((40, 40)) / 7.0
     for function in (lambda x: layers(x, x, x), turned):
@@ -196,6 +196,7 @@ def test_functions_of_a_stage_give_what_serial_loops_do(two_threads) -> None:
         np.testing.assert_allclose(found[1], expected[1], rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.drawn(4)
 def test_no_part_overwrites_what_another_still_reads(two_threads) -> None:
     """A product reads all of what the next loop could overwrite row by row: they are different stages."""
     x = RNG.standard_normal((300, 300)) / 20.0

@@ -121,7 +121,7 @@ HOLDERS: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_a_block_is_held_by_all_that_show_it(doubled: Callable[..., Any], holder: str) -> None:
     x = np.ones(LARGE)

@@ -251,7 +251,7 @@ def test_a_folder_open_to_others_is_closed(cache: Path) -> None:
     assert stat.S_IMODE(cache.stat().st_mode) == 0o700
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_processes_may_write_the_same_module_at_once(cache: Path) -> None:
     program = f"from pullback.codegen.machine import store; print(store.write_module({SOURCE!r}, 'halve'))"
     processes = [
@@ -309,7 +309,7 @@ except TypeError:
 """
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 @ON_POSIX
 def test_names_and_paths_in_other_letters_in_any_locale(tmp_path: Path) -> None:
     script = tmp_path / "größe.py"
@@ -337,7 +337,7 @@ print(statistics.compilations)
 """
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_processes_that_need_the_same_code_at_once_compile_it_once(cache: Path) -> None:
     command = [sys.executable, "-c", AT_ONCE]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

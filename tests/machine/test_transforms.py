@@ -55,6 +55,7 @@ def test_rows_of_real_numbers(size: int, rows: int, dtype: type) -> None:
         np.testing.assert_allclose(out, expected, rtol=0, atol=tolerance * abs(expected).max())
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("shape", [(1, 64), (3, 4096)])
 def test_few_rows(shape: tuple[int, int]) -> None:
     x = numbers(shape)
@@ -136,6 +137,7 @@ def test_a_number_that_is_nan_stays_in_its_row() -> None:
     assert np.isnan(out[3]).all() and np.isfinite(np.delete(out, 3, 0)).all()
 
 
+@pytest.mark.drawn(4)
 def test_compiled_functions_and_their_gradients() -> None:
     def misfit(re, im):
         spectrum = np.fft.fft2(re + 1j * im)

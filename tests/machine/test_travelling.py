@@ -201,7 +201,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_a_second_process_compiles_nothing(made: Path, tmp_path: Path) -> None:
     """With a cache of its own, which is empty: the machine code has come with the pickle."""
     found = json.loads(run(USE, tmp_path / "cache", made / "functions"))
@@ -218,7 +218,7 @@ def _flat_expected() -> np.ndarray:
     return np.hstack([value, gradient, value, w / 4.0, w + 0.125, tensor_gradient])
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_an_exported_cache_warms_another_machine(made: Path, tmp_path: Path) -> None:
     file = tmp_path / "warm.zip"
     export = "import pullback, sys; print(pullback.cache.export(sys.argv[1]))"
@@ -276,7 +276,7 @@ def _exported(path: Path) -> Path:
     return path
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_a_truncated_file_is_refused_whole(tmp_path: Path) -> None:
     file = _exported(tmp_path / "warm.zip")
     content = file.read_bytes()
@@ -286,7 +286,7 @@ def test_a_truncated_file_is_refused_whole(tmp_path: Path) -> None:
             pb.cache.load(file)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_each_part_is_checked(tmp_path: Path) -> None:
     file = _exported(tmp_path / "warm.zip")
     with zipfile.ZipFile(file) as archive:
@@ -298,7 +298,7 @@ def test_each_part_is_checked(tmp_path: Path) -> None:
         pb.cache.load(file)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_names_lead_nowhere_else(tmp_path: Path) -> None:
     file = _exported(tmp_path / "warm.zip")
     with zipfile.ZipFile(file) as archive:
@@ -311,7 +311,7 @@ def test_names_lead_nowhere_else(tmp_path: Path) -> None:
         pb.cache.load(file)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("place, aspect", [(0, "version of pullback"), (4, "processor"), (-1, "build")])
 def test_what_differs_is_named(tmp_path: Path, place: int, aspect: str) -> None:
     file = _exported(tmp_path / "warm.zip")
@@ -341,7 +341,7 @@ def test_machine_code_of_other_versions_is_left_where_it_came_from() -> None:
     assert exchange.find(name) is None
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_without_a_folder_what_came_along_stays_in_memory(made: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     text = "import warnings; warnings.simplefilter('ignore')\n" + USE

@@ -21,7 +21,7 @@ each_function = pytest.mark.parametrize("name", CASES)
 each_dtype = pytest.mark.parametrize("dtype", DTYPES)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @each_dtype
 @each_function
 def test_errors_are_within_the_bound(name: str, dtype: str) -> None:
@@ -47,7 +47,7 @@ def _affordable(name: str, count: int) -> int:
     return count if WHOLE else examples(count) // (25 if is_dear else 1)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @pytest.mark.slow
 @each_function
 def test_errors_of_many_float64(name: str) -> None:
@@ -56,7 +56,7 @@ def test_errors_of_many_float64(name: str) -> None:
     assert found.error <= CASES[name].bound, found.arguments
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(6)
 @pytest.mark.slow
 @each_function
 @pytest.mark.part(8)

@@ -68,7 +68,7 @@ def test_a_cell_without_result_is_an_error(shell: Any, capsys: pytest.CaptureFix
     assert "ends neither with an expression nor with an assignment" in shown
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_tracebacks_show_the_cells_and_not_pullback(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     cell = "def broken(x):\n    y = x + 1\n    return y @ np.ones(7)\npb.compile(broken)(x)"
     shown = run(shell, cell, capsys)
@@ -79,6 +79,7 @@ def test_tracebacks_show_the_cells_and_not_pullback(shell: Any, capsys: pytest.C
     assert "at In[2]:3  return y @ np.ones(7)" in shown
 
 
+@pytest.mark.drawn(4)
 def test_errors_of_the_users_go_through_hidden_frames(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shown = run(shell, "def mine(x):\n    raise ValueError('no')\npb.grad(mine)(x)", capsys)
     assert "raise ValueError('no')" in shown

@@ -105,6 +105,7 @@ def test_a_graph_is_shown_as_text() -> None:
     assert repr(graph) == str(graph) and "tanh(" in repr(graph) and "filename=" not in repr(graph)
 
 
+@pytest.mark.drawn(4)
 def test_a_function_shows_what_its_latest_kind_of_call_has_made() -> None:
     fresh = pb.compile(lambda x: pb.tanh(x).sum())
     assert "has not been called yet" in Parsed(fresh._repr_html_()).text
@@ -169,6 +170,7 @@ def test_the_picture_shows_each_loop_and_array() -> None:
         assert sum("pb-bar" in kind for kind in kinds) >= len(account.arrays)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("missing", [(), ("graphviz",)])
 def test_a_graph_as_a_picture(missing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("networkx")

@@ -13,6 +13,7 @@ def run(pytester: pytest.Pytester, test: str, *options: str) -> pytest.RunResult
     return pytester.runpytest_subprocess("-p", "pytest_pullback", "-p", "no:cacheprovider", *options)
 
 
+@pytest.mark.drawn(4)
 def test_pullback_is_not_imported_where_no_test_asks_for_it(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -40,7 +41,7 @@ def warm():
 """
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_what_compiles_inside_of_assert_no_recompile_fails(pytester: pytest.Pytester) -> None:
     found = run(pytester, DOUBLE + """
 def test_known(assert_no_recompile, warm):
@@ -55,7 +56,7 @@ def test_new(assert_no_recompile, warm):
     found.stdout.fnmatch_lines(["*RecompileError: double is called with*which is new*"])
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_the_mark_leaves_fixtures_free(pytester: pytest.Pytester) -> None:
     found = run(pytester, DOUBLE + """
 @pytest.mark.assert_no_recompile
@@ -73,7 +74,7 @@ def test_new(warm):
 # --- gradients ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_gradcheck_names_entry_values_and_rule(pytester: pytest.Pytester) -> None:
     found = run(pytester, """
 @pb.custom_vjp
@@ -100,7 +101,7 @@ def test_right(gradcheck):
     ])  # fmt: skip
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_gradcheck_finds_wrong_second_derivatives(pytester: pytest.Pytester) -> None:
     found = run(pytester, """
 @pb.custom_vjp
@@ -155,7 +156,7 @@ def test_golden_files_lie_where_the_configuration_says(pytester: pytest.Pytester
 # --- ways to run --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_generated_source_runs_in_python_where_breakpoints_hold(pytester: pytest.Pytester) -> None:
     test = """
 import pdb, sys
@@ -180,7 +181,7 @@ def test():
     found.stdout.fnmatch_lines(["pullback: Python runs generated source*"])
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_the_checked_way_runs_the_loop_ir(pytester: pytest.Pytester) -> None:
     test = """
 def test(monkeypatch):
@@ -198,7 +199,7 @@ def test(monkeypatch):
     run(pytester, test, "--pullback-check").assert_outcomes(passed=1)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_only_one_way_can_be_chosen(pytester: pytest.Pytester) -> None:
     found = run(pytester, "", "--pullback-check", "--pullback-uncompiled")
     found.stderr.fnmatch_lines(["*exclude each other*"])
@@ -215,7 +216,7 @@ def test_an_unknown_way_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- memory -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_peaks_of_memory(pytester: pytest.Pytester) -> None:
     found = run(pytester, """
 @pb.compile
@@ -248,7 +249,7 @@ def test_marked_with_enough():
 # --- strategies ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_strategies_of_hypothesis_give_what_they_promise(pytester: pytest.Pytester) -> None:
     found = run(pytester, """
 from typing import NamedTuple

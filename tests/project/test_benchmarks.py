@@ -240,7 +240,7 @@ def test_one_library_that_fails_does_not_stop_the_others(monkeypatch):
     assert len(report.notes(found)) == 3
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_a_process_answers_and_is_ended_when_it_takes_too_long():
     worker = Worker("numpy-forward", "chain-10-float64")
     try:
@@ -259,6 +259,7 @@ def test_a_process_answers_and_is_ended_when_it_takes_too_long():
         worker.close()
 
 
+@pytest.mark.drawn(4)
 def test_a_process_sends_what_its_library_raises():
     worker = Worker("c", "attention-8x256x64")
     try:

@@ -28,7 +28,7 @@ def one_of_each():
         seen.add(kind)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("workload", list(one_of_each()))
 def test_compiled_agrees_with_eager(workload):
     dtype = workload.dtype(workload.small_inputs())

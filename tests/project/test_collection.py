@@ -23,7 +23,7 @@ gc.callbacks.append(note)
 CALL = "pb.compile(np.sin)(np.ones(3))"
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("program", ["import pullback", "import pullback as pb; " + CALL])
 def test_what_is_imported_is_no_work_for_the_collector(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -37,7 +37,7 @@ def test_what_is_imported_is_no_work_for_the_collector(
         assert int(run.stdout) < 8_000, run.stderr
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_what_a_program_has_frozen_stays_so() -> None:
     program = f"""
 import gc

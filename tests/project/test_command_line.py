@@ -115,7 +115,7 @@ def test_an_unknown_command_is_one_line(capsys) -> None:
     assert error.count("\n") == 1
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_cache_shows_and_clears_its_folder(tmp_path: Path, model: str) -> None:
     environment = {**os.environ, "PULLBACK_CACHE_DIR": str(tmp_path / "compiled")}
 

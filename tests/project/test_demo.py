@@ -25,6 +25,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> str:
     return result.stdout
 
 
+@pytest.mark.drawn(6)
 def test_the_network_learns(demo: str) -> None:
     losses = [float(value) for value in re.findall(r"loss (\d+\.\d+)", demo)]
     assert len(losses) == digits.EPOCHS
@@ -52,6 +53,7 @@ def test_the_data_is_complete_and_held_out_digits_are_apart() -> None:
     assert not seen & {image.tobytes() for image in held_out[0]}
 
 
+@pytest.mark.drawn(4)
 def test_the_compiled_gradient_is_the_eager_one() -> None:
     rng = np.random.default_rng(1)
     parameters = digits.initial_parameters(rng)

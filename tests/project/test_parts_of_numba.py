@@ -163,7 +163,7 @@ if importlib.util.find_spec("yaml"):
 """
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize(
     ("program", "printed"),
     [

@@ -16,6 +16,7 @@ def test_nothing_is_looked_up_where_a_mask_has_no_elements() -> None:
     agree(lambda x: x[1:1][x[1:1] > 0].sum() + x.sum(), X)
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize(
     "program", [one for one in PROGRAMS if is_drawn(one.__name__, one_in=2)], ids=lambda one: one.__name__
 )

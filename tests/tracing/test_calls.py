@@ -176,7 +176,7 @@ def test_a_kernel_fills_new_arrays_of_which_some_are_handed_out() -> None:
     assert sys.getrefcount(x) == 2
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_errors_leave_nothing_behind() -> None:
     call, wrong = shifted(), np.array([1.0, -1.0, 0.0])
     before = sys.getrefcount(FLOAT64)
@@ -279,7 +279,7 @@ def test_methods_of_several_instances_take_turns() -> None:
             np.testing.assert_array_equal(scalings[1].apply(x), 3.0 * x)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_threads_share_the_table() -> None:
     f = pb.compile(lambda x, y: x * 2.0 + y)
     wrong: list[Any] = []
@@ -301,6 +301,7 @@ def test_threads_share_the_table() -> None:
     assert wrong == []
 
 
+@pytest.mark.drawn(4)
 def test_a_position_outside_is_told_with_its_line_and_the_size() -> None:
     @pb.compile
     def chosen(x: np.ndarray, i: np.ndarray) -> Any:

@@ -347,7 +347,7 @@ assert scipy.linalg.solve(numpy.eye(2), numpy.ones(2)).sum() == 2
 """
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_blas_is_found_without_scipy_linalg() -> None:
     """And whoever imports that later finds it whole."""
     subprocess.run([sys.executable, "-c", LOADS_BLAS], check=True)
@@ -528,7 +528,7 @@ def run_in_a_new_process(folder: Path, count: int = 1, warning: str = "") -> lis
     return printed
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_a_new_process_loads_the_code_without_numba(tmp_path: Path) -> None:
     """Numba absent from sys.modules: neither its type inference nor its lowering can have run."""
     value, compiled_here = run_in_a_new_process(tmp_path)[0].split()
@@ -536,7 +536,7 @@ def test_a_new_process_loads_the_code_without_numba(tmp_path: Path) -> None:
     assert run_in_a_new_process(tmp_path) == [f"{value} False\n"]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_damaged_code_is_made_again(tmp_path: Path) -> None:
     first = run_in_a_new_process(tmp_path)
     (entry,) = tmp_path.glob("**/test*.bin")
@@ -545,7 +545,7 @@ def test_damaged_code_is_made_again(tmp_path: Path) -> None:
     assert run_in_a_new_process(tmp_path) == [first[0].replace("True", "False")]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_processes_may_compile_the_same_kernel_at_once(tmp_path: Path) -> None:
     values = [line.split()[0] for line in run_in_a_new_process(tmp_path, count=3)]
     assert len(set(values)) == 1

@@ -64,7 +64,7 @@ def test_a_compiled_call_inside_a_larger_eager_graph() -> None:
     np.testing.assert_allclose(w.grad.numpy(), other.grad.numpy(), rtol=1e-12)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_create_graph_through_a_compiled_call_is_exact_to_third_order() -> None:
     @pb.compile
     def cubic(x: Any) -> Any:

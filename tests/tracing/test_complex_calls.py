@@ -57,6 +57,7 @@ def test_results_are_those_of_the_plain_function(name: str) -> None:
         assert not np.shares_memory(compiled(Z), Z)
 
 
+@pytest.mark.drawn(4)
 def test_gradients_of_complex_arguments() -> None:
     def loss(z: Any, x: Any) -> Any:
         return (np.abs(np.sin(z) * x + z**2) ** 2).sum()
@@ -72,6 +73,7 @@ def test_gradients_of_complex_arguments() -> None:
             np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
+@pytest.mark.drawn(4)
 def test_tensors_have_histories() -> None:
     z = pb.tensor(Z, requires_grad=True)
     compiled = pb.compile(lambda z: pb.exp(z) * z)
@@ -82,6 +84,7 @@ def test_tensors_have_histories() -> None:
     np.testing.assert_allclose(z.grad.numpy(), pb.grad(lambda z: abs(np.exp(z) * z).sum())(Z))
 
 
+@pytest.mark.drawn(4)
 def test_complex_results_of_real_arguments() -> None:
     x = np.arange(3.0)
     np.testing.assert_allclose(pb.compile(lambda x: np.exp(1j * x))(x), np.exp(1j * x))
@@ -89,6 +92,7 @@ def test_complex_results_of_real_arguments() -> None:
     np.testing.assert_allclose(found, np.diag(1j * np.exp(1j * x)), atol=1e-15)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("function", [scipy.fft.fft, scipy.linalg.eigvals, scipy.special.lambertw])
 def test_functions_of_scipys_with_complex_results(function: Any) -> None:
     """Compiled by themselves: the function of parts around one has its name, and is not it."""
@@ -118,7 +122,7 @@ def test_arrays_that_a_function_reaches() -> None:
     np.testing.assert_allclose(function(Z), Z * phases)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_a_split_step_solver() -> None:
     """A Schroedinger equation in a matrix basis, with a loop in the code."""
 
@@ -158,6 +162,7 @@ def test_the_source_of_the_latest_call_is_shown_without_arguments() -> None:
     assert "exp_real(" in compiled.source()
 
 
+@pytest.mark.drawn(4)
 def test_python_asks_for_complex_numbers() -> None:
     """The answer is a guard of its path, as a real one is."""
     for function in (
@@ -202,6 +207,7 @@ def spectrum(z: Any) -> Any:
 spectrum.defvjp(lambda y, z: lambda g: np.conj(spectrum(np.conj(g))))
 
 
+@pytest.mark.drawn(4)
 def test_foreign_functions_of_complex_numbers() -> None:
     def loss(z: Any) -> Any:
         return (np.abs(spectrum(z * 1j)) * np.arange(3)).sum()
@@ -215,7 +221,7 @@ def test_foreign_functions_of_complex_numbers() -> None:
     assert type(pb.compile(lambda z: pb.grad(loss)(z)[0])(Z[0])) is np.complex128
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_statistics_divide_by_numbers_that_follow_from_sizes() -> None:
     functions: tuple[Callable[[Any], Any], ...] = (
         lambda z: np.cov(z), lambda z: np.corrcoef(z), lambda z: np.var(z), lambda z: np.mean(z, 0),

@@ -29,7 +29,7 @@ def test_a_known_path_is_not_traced_again() -> None:
     assert (info.traces, info.size, info.misses, info.hits) == (2, 2, 2, 4)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_a_loop_is_traced_once_for_all_trip_counts() -> None:
     def doubled(x: Any) -> Any:
         y = x * 2
@@ -53,6 +53,7 @@ def test_a_loop_is_traced_once_for_all_trip_counts() -> None:
     assert len(counts) > 8 and compiled.cache_info().traces == 1
 
 
+@pytest.mark.drawn(4)
 def test_each_exact_value_is_a_path() -> None:
     compiled = pb.compile(lambda x: x * float(x[0]))
     for number in (1.0, 2.0, 1.0, -0.0, 0.0, math.nan, math.nan, math.inf):
@@ -136,7 +137,7 @@ def test_the_trace_decides_truths_and_the_code_the_bits_of_floats() -> None:
         assert caught.value.position == position
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_a_long_loop_is_rolled_with_its_guards() -> None:
     def descend(x: Any, a: Any) -> Any:
         while (x * x).sum() > 1e-6:
@@ -191,6 +192,7 @@ def test_a_failing_assertion_is_raised_every_time() -> None:
     assert compiled.cache_info().size == 1
 
 
+@pytest.mark.drawn(4)
 def test_random_numbers_are_those_of_the_eager_function() -> None:
     def noisy(x: Any) -> Any:
         pb.rand(2)
@@ -292,7 +294,7 @@ def test_second_derivatives_follow_the_path() -> None:
     assert pb.autograd.grad(first, x)[0].item() == 12.0
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_a_gradient_inside_of_a_loop_whose_length_data_decide() -> None:
     def minimum(start: Any, centre: Any) -> Any:
         x, steps = start, 0
@@ -305,7 +307,7 @@ def test_a_gradient_inside_of_a_loop_whose_length_data_decide() -> None:
     agree(pb.compile(minimum), X, X * 3)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_a_compiled_function_in_a_compiled_function() -> None:
     inner = pb.compile(branch)
 
@@ -318,6 +320,7 @@ def test_a_compiled_function_in_a_compiled_function() -> None:
     assert inner.cache_info().size > 0
 
 
+@pytest.mark.drawn(4)
 def test_methods_and_static_arguments() -> None:
     class Model:
         def __init__(self) -> None:
@@ -337,6 +340,7 @@ def test_methods_and_static_arguments() -> None:
         np.testing.assert_array_equal(found[0]["y"], X * model.weights * 2**steps)
 
 
+@pytest.mark.drawn(4)
 def test_a_vjp_and_a_jacobian_follow_the_path() -> None:
     compiled = pb.compile(lambda x: x * x if x.sum() > 0 else x * 3)
     for array in (X, -X):
@@ -377,6 +381,7 @@ def test_an_array_of_values_must_not_be_written_to() -> None:
 # --- the bound ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(4)
 def test_past_the_bound_calls_run_uncompiled_with_one_warning() -> None:
     @pb.compile(max_paths=3)
     def function(x: Any) -> Any:
@@ -411,6 +416,7 @@ def test_the_bound_must_be_a_number() -> None:
             pb.compile(branch, max_paths=wrong)
 
 
+@pytest.mark.drawn(4)
 def test_uncompiled_calls_record_and_differentiate() -> None:
     compiled = pb.compile(loop, max_paths=1)
     slope = pb.value_and_grad(compiled)

@@ -35,7 +35,7 @@ def deciding(x, w):
 CALLS = [(X, X), (X * 0.1, X), (-X, X), (-X * 0.1, X), (X, X * 2)]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_values_and_gradients_through_prefixes() -> None:
     compiled, fused = pb.compile(deciding), pb.value_and_grad(deciding, (0, 1))
     for _ in range(3):
@@ -58,6 +58,7 @@ def test_paths_share_what_they_begin_with() -> None:
     assert source.count("tanh(x") == 2, "in the forward and in the backward function of one prefix"
 
 
+@pytest.mark.drawn(4)
 def test_a_deviation_runs_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
 
@@ -90,7 +91,7 @@ def test_source_and_explain_name_the_lines() -> None:
     assert "path of 2 calls" in text and "4 of at most 64 paths" in text
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_a_loop_of_the_program_is_handed_on() -> None:
     def summed(x):
         def step(carry, row):
@@ -107,7 +108,7 @@ def test_a_loop_of_the_program_is_handed_on() -> None:
     assert len(compiled.programs(X)) == 2
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 def test_what_only_one_path_needs_is_its_own() -> None:
     def chosen(x):
         costly = pb.exp(pb.sin(x)).sum()
@@ -124,6 +125,7 @@ def test_what_only_one_path_needs_is_its_own() -> None:
     assert "tanh" not in first.source + rest.source
 
 
+@pytest.mark.drawn(4)
 def test_globals_constants_and_closures_reach_all_prefixes() -> None:
     table, weight = np.arange(7.0), pb.tensor(X.copy(), requires_grad=True)
 
@@ -146,6 +148,7 @@ def test_globals_constants_and_closures_reach_all_prefixes() -> None:
     np.testing.assert_allclose(compiled(X).detach().numpy(), reaching(pb.tensor(X)).detach().numpy())
 
 
+@pytest.mark.drawn(4)
 def test_a_question_about_one_of_several_equal_constants() -> None:
     def counted(x, y):
         first = np.array([y[0], 1.0, 2.0])
@@ -158,7 +161,7 @@ def test_a_question_about_one_of_several_equal_constants() -> None:
         np.testing.assert_array_equal(compiled(x, X), counted(x, X))
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_second_derivatives() -> None:
     def f(x):
         y = pb.sin(x) * x
@@ -217,7 +220,7 @@ def test_paths_with_other_structures_of_results() -> None:
         np.testing.assert_allclose(second[0], 2 * np.sin(X * 0.1))
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_a_value_that_is_asked_for_on_two_lines() -> None:
     """In the merged graph it is one node, and the first line decides."""
 

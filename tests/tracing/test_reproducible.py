@@ -25,7 +25,7 @@ print(pb.value_and_grad(pb.compile(loss), argnums=(0, 1)).source(*arguments))
 """
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_two_processes_write_the_same_source(tmp_path: Path) -> None:
     file = tmp_path / "program.py"
     file.write_text(PROGRAM)

@@ -298,7 +298,7 @@ def of_a_partial(data: np.ndarray) -> Any:
     return functools.partial(lambda data, p: data * p, data)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("make", [objective, filled, of_two_paths, handed_back, of_a_partial])
 def test_a_function_that_goes_frees_what_it_has_reached(make: Any) -> None:
     data, weight = np.ones(3), np.ones(3)
@@ -322,6 +322,7 @@ def test_as_many_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         assert function.cache_info().traces == traces
 
 
+@pytest.mark.drawn(4)
 def test_functions_of_libraries_are_told_apart_by_what_they_hold() -> None:
     def interpolated(values: np.ndarray) -> Any:
         bound = functools.partial(np.interp, xp=X, fp=values)

@@ -73,7 +73,7 @@ def test_what_structure_needs_is_a_constant(function: Any, values: Any) -> None:
     check(function, [(X, value) for value in values])
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_many_lengths_compile_once() -> None:
     info = check(lambda x, k: (x[:k] * 2).sum(), [(np.arange(300.0), step) for step in range(200)])
     assert info.compilations + info.disk_hits <= 3

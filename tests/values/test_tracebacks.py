@@ -69,7 +69,7 @@ def test_defects_show_all_frames() -> None:
     assert not getattr(GraphError("a defect"), "__notes__", ())
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 def test_marks_keep_no_values_alive() -> None:
     import gc
     import weakref
