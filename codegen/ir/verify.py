@@ -170,6 +170,7 @@ class _Verifier:
                 self._same(BOOL, *(condition.dtype for condition, _ in cases))
                 self._choice(one)
             case Shared():
+                self._require(bool(one.body), "parts do nothing")
                 self._parts(one)
             case Return():
                 self._require(self.sharing is None, "a part ends the function")

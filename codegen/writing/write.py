@@ -89,6 +89,8 @@ class Writer(LibraryWriter):
         self._write_items(stage.items, inner)
         self.shared, self._locals = [], outside
         body = tuple(inner.statements)
+        if not body:  # values that lie where they are wanted
+            return
         sharing = self._sharing(stage, ir.buffers(body))
         assert sharing is not None
         scope.statements.append(ir.Shared(self.extent(stage.shared), body, sharing))
