@@ -25,7 +25,7 @@ def import_lines(functions: Sequence[ir.Function]) -> list[str]:
         {
             "pullback.codegen.blas": {"gemm"},
             "pullback.codegen.host": {"ComplexCall", "ForeignCall", "HostCall"},
-            "pullback.codegen.parts": {"parts_of"},
+            "pullback.codegen.shared_bodies": {"parts_of"},
             "pullback.codegen.vector_math": set(FUNCTIONS),
             **NAMES_OF_MODULES,
         },

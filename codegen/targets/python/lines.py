@@ -75,7 +75,7 @@ def bounds(loop: For) -> str:
 
 
 def parts(one: Shared) -> str:
-    """`parts_of(n, threads, 4, own=(row,), add=(total,))`: see `codegen/parts.py`."""
+    """`parts_of(n, threads, 4, own=(row,), add=(total,))`: see `codegen/shared_bodies.py`."""
     sharing = one.sharing
     given = [spell(one.extent), spell(THREADS), str(sharing.parts_per_thread)]
     if sharing.private:
