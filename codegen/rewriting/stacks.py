@@ -67,8 +67,7 @@ def _stacked_sum(node: Node, terms: Sequence[Node], stacks: list[Stack]) -> Node
     kinds: dict[object, list[Node]] = {}
     for term in terms:
         if term.operator is contract and term.shape == node.shape:
-            specs, roots = zip(*((operand.spec, _root(operand)) for operand in term.operands))
-            kinds.setdefault((term.attributes["subscripts"], specs, roots), []).append(term)
+            kinds.setdefault(_kind(term), []).append(term)
     summands = list(terms)
     for products in kinds.values():
         with located_at(products[0].origin):
@@ -81,6 +80,17 @@ def _stacked_sum(node: Node, terms: Sequence[Node], stacks: list[Stack]) -> Node
         return None
     with located_at(node.origin):
         return reduce(e.add, summands).named(node.name)
+
+
+def become_one(products: Sequence[Node]) -> bool:
+    """Whether the sum of these products is put together to one product."""
+    return len(set(map(_kind, products))) == 1 and bool(_stacks_of(products))
+
+
+def _kind(product: Node) -> tuple[object, ...]:
+    """What products have in common that are put together."""
+    specs, roots = zip(*((operand.spec, _root(operand)) for operand in product.operands))
+    return product.attributes["subscripts"], specs, roots
 
 
 def _root(node: Node) -> Node:

@@ -16,11 +16,14 @@ import numpy as np
 from pullback.tracer.graph import Node
 from pullback.tracer.loop import is_loop
 from pullback.tracer.merge import identity_of
+from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.contraction import contract
 from pullback.tracer.ops.control import loop_result
 
 from ...tracer.records import record
 from ..rewriting.slices import part_of
+from ..rewriting.stacks import become_one
 from .periods import CannotRoll, Stretch, is_part, weight
 from .progressions import progression_of
 from .ragged import Extent, extents_of, only_ones_differ, supports
@@ -36,8 +39,8 @@ FEWEST_IF_KNOWN = 2
 """The same where there is a longer loop over the same operations."""
 FEWEST_NODES_SAVED = 48
 """Operations that a loop must spare the later passes and the compiler."""
-FEWEST_ELEMENTWISE = 400
-"""The same for loops of which one over the elements does all steps: an element passes them in a register."""
+FEWEST_IF_FUSED = 400
+"""The same for steps that, written out, become one loop over the elements or one product."""
 FEWEST_NODES_FOR_COPY = 4
 """In a step, for each array that the step takes and that must be copied into a stack first."""
 MOST_PEELED = 3
@@ -427,9 +430,27 @@ def _require_gain(loop: StepsOfLoop, sequence: Sequence[Node]) -> None:
     writes = any(sequence[stretch.start + offset].operator is not m.slice_ for offset in loop.windows)
     if all(node.operator.family == "movement" for node in inside) and not writes:
         raise CannotRoll("it only moves values")
+    if saved < FEWEST_IF_FUSED and all(node.origin.is_backward for node in inside):
+        raise CannotRoll("it is the gradient of steps that are written out")
     are_elements = any(node.spec.size > 1 for node in inside)
-    if saved < FEWEST_ELEMENTWISE and are_elements and _is_one_pass(loop, sequence):
+    if saved < FEWEST_IF_FUSED and are_elements and _is_one_pass(loop, sequence):
         raise CannotRoll("one loop over the elements does all steps at once")
+    if saved < FEWEST_IF_FUSED and _is_one_product(loop, sequence):
+        raise CannotRoll("one product does all steps at once")
+
+
+def _is_one_product(loop: StepsOfLoop, sequence: Sequence[Node]) -> bool:
+    """Whether steps do no more than to add up products of parts, of which `stack_products` makes one."""
+    products = []
+    for offset, operands in enumerate(loop.operands):
+        column = sequence[loop.start + offset : loop.stop : loop.stretch.period]
+        if column[0].operator is contract:
+            products.append(column)
+        elif column[0].operator.family != "movement" and column[0].operator is not e.add:
+            return False
+        if column[0].operator is not e.add and any(isinstance(one, Carried) for one in operands):
+            return False
+    return bool(products) and all(map(become_one, products))
 
 
 def _is_one_pass(loop: StepsOfLoop, sequence: Sequence[Node]) -> bool:

@@ -470,6 +470,32 @@ def test_few_steps_are_left_alone() -> None:
     assert rolled.graph is graph and not rolled.notes
 
 
+def _products_of_windows(x, w):
+    width = len(x) - len(w) + 1
+    return (sum(x[t : t + width] @ w[t] for t in range(len(w))) ** 2).sum()
+
+
+@pytest.mark.parametrize("steps", [9, 16])
+def test_sums_of_products_that_become_one_product_are_left_alone(steps: int) -> None:
+    """Neither they nor their gradients are loops: each is one product."""
+    inputs = arrays((40, 3), (steps, 3, 5))
+    slope = pb.value_and_grad(pb.compile(_products_of_windows), argnums=(0, 1))
+    for found, wanted in zip(slope(*inputs)[1], pb.grad(_products_of_windows, argnums=(0, 1))(*inputs)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+    (program,) = slope.programs(*inputs)
+    assert not loops_of(program.graph.nodes)
+    assert program.source.count("gemm(") == 3
+
+
+def test_products_of_vectors_become_a_loop() -> None:
+    """BLAS has no single call for them."""
+
+    def total(x, w):
+        return sum(w[t] @ x[t] for t in range(len(x))).sum()
+
+    assert loops_of(roll(traced(total, *arrays((30, 4), (30, 5, 4)))).graph.nodes)
+
+
 def test_a_custom_function_in_a_loop_keeps_its_backward() -> None:
     class Doubled(pb.autograd.Function):
         @staticmethod
