@@ -6,10 +6,26 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import jinja2
+from jinja2.bccache import Bucket
 
 from .. import ir
+from ..machine import store
 
 Environment = jinja2.Environment
+
+
+class _KeptTemplates(jinja2.BytecodeCache):
+    """Templates as Python's byte code, in the cache on disk: to make it takes as long as a small trace.
+
+    Jinja compares each with the text of its template, and with the version of Python.
+    """
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if kept := store.read(f"template.{bucket.key}"):
+            bucket.bytecode_from_string(kept)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        store.write(f"template.{bucket.key}", bucket.bytecode_to_string())
 
 
 def environment(
@@ -24,6 +40,7 @@ def environment(
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=is_html,
+        bytecode_cache=_KeptTemplates(),
     )
     found.filters |= filters
     for kind in (ir.For, ir.While, ir.If, ir.Shared, ir.Check, ir.Library):

@@ -2,9 +2,13 @@
 
 import ast
 
+import pytest
+
 from pullback.codegen import ir
+from pullback.codegen.targets.python import emit as python_emit
 from pullback.codegen.targets.python.emit import emit
 from pullback.codegen.targets.python.imports import wrapped_import
+from pullback.codegen.targets.templates import Environment, environment
 from pullback.tracer.origin import Origin
 
 
@@ -28,3 +32,22 @@ def test_long_imports_are_wrapped():
     assert len(lines) == 4 and max(map(len, lines)) <= 110
     assert ast.parse("\n".join(lines)).body[0].names[5].name == names[5]
     assert wrapped_import("math", ["inf"]) == ["from math import inf"]
+
+
+def test_templates_are_compiled_once_for_all_processes(monkeypatch, tmp_path):
+    monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))
+    compiled = []
+    compile_template = Environment.compile
+    monkeypatch.setattr(
+        Environment, "compile", lambda *args, **more: compiled.append(args) or compile_template(*args, **more)
+    )
+    package = "pullback.codegen.targets.python"
+    filters = dict.fromkeys(python_emit._environment().filters, str)
+    for expected in (1, 1):  # another environment is what another process has
+        environment(package, filters).get_template("module.py.j2")
+        assert len(compiled) == expected
+    (kept,) = tmp_path.rglob("template.*")
+    kept.write_bytes(kept.read_bytes()[:-1])
+    with pytest.warns(RuntimeWarning, match="damaged"):
+        environment(package, filters).get_template("module.py.j2")
+    assert len(compiled) == 2
