@@ -1,7 +1,7 @@
 """How fast this machine computes beside the reference machine: measured once, in a millisecond, and kept.
 
 Decisions need no more than the order of a rate, and text should not depend on what else ran meanwhile: so
-they are powers of two. How fast memory is cannot be measured as quickly, since new pages cost more than that.
+they are powers of two, and the reference machine's where it is less than twice as fast or slow. How fast memory is cannot be measured as quickly, since new pages cost more than that.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _machine_name() -> str:
 def _measured() -> dict[str, float]:
     own = {"arithmetic": _time_of_multiplication(), "access": _time_of_access()}
     return {
-        name: min(max(2.0 ** round(math.log2(reference / max(own[name], 1e-9))), 2**-6), 2**6)
+        name: min(max(2.0 ** math.trunc(math.log2(reference / max(own[name], 1e-9))), 2**-6), 2**6)
         for name, reference in REFERENCE_TIMES.items()
     }
 

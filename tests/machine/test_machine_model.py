@@ -130,8 +130,8 @@ def test_where_nothing_is_told_the_reference_machine_stands_in(monkeypatch, tmp_
 
 def test_rates_are_powers_of_two_that_are_measured_once(monkeypatch):
     monkeypatch.setattr(rates, "_machine_name", lambda: "test")
-    monkeypatch.setattr(rates, "_time_of_access", lambda: rates.REFERENCE_TIMES["access"] * 1.3)
-    monkeypatch.setattr(rates, "_time_of_multiplication", lambda: rates.REFERENCE_TIMES["arithmetic"] * 3.5)
+    monkeypatch.setattr(rates, "_time_of_access", lambda: rates.REFERENCE_TIMES["access"] * 1.9)
+    monkeypatch.setattr(rates, "_time_of_multiplication", lambda: rates.REFERENCE_TIMES["arithmetic"] * 4.5)
     store.write("rates.test", b"nothing that can be read")
     assert rates.rates.__wrapped__() == {"arithmetic": 0.25, "access": 1.0}
     monkeypatch.setattr(rates, "_time_of_access", lambda: 1e9)
