@@ -11,6 +11,7 @@ from ..nests.tree import LoopTree, Stage
 from .indices import Arrays
 from .local_carries import with_local_carries
 from .local_names import with_plain_names, without_unread
+from .store_order import with_stores_behind_loads
 from .write import Writer
 
 
@@ -65,7 +66,8 @@ def _kernel(
     written = writer(plan.tree, arrays)
     body = written.write(stage.items, stage.shared is not None)
     prologue = tuple(written.prologue)
-    body = with_plain_names(without_unread(body), (*prologue, *arrays.numbers), arrays.pool)
+    body = with_stores_behind_loads(without_unread(body))
+    body = with_plain_names(body, (*prologue, *arrays.numbers), arrays.pool)
     if not stage.shared:
         own = [plan.buffers[node] for node in plan.allocation.only_in(number)]
         body = with_local_carries(body, own, arrays.pool)
