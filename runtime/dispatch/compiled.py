@@ -84,6 +84,9 @@ class CompiledFunction(Inspection):
         signature = Signature(function, self.name, static_argnums, static_argnames, self.dynamic)
         self._dispatcher = Dispatcher(function, self.name, signature, options, max_paths, CompiledFunction)
         self._table = self._dispatcher.table
+        if derived is not None:
+            of = derived[1]
+            self._dispatcher.made_of = (of.__func__ if isinstance(of, CompiledMethod) else of)._dispatcher
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if not kwargs and innermost() is None:
@@ -157,7 +160,8 @@ class CompiledFunction(Inspection):
     def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Known:
         """What a call would run, traced if need be; it does not run.
 
-        Without arguments, where the function takes some, the latest that was traced.
+        Without arguments, where the function takes some, the latest that was traced, of the function itself
+        or else of what transforms have made of it.
         """
         if not args and not kwargs and (newest := self._newest_known(0)) is not None:
             return newest
@@ -195,14 +199,14 @@ class CompiledFunction(Inspection):
             return known
         if any(one.default is one.empty and one.kind not in variadic for one in parameters):
             raise ArgumentError(
-                f"{self.name} has not been called yet, so there is no code to show. Call it before, or pass "
-                f"arguments like those of a call: {self.name}.source(...). What grad and its kin make of it "
-                "shows its code itself: g = value_and_grad(f), and behind its calls g.source()."
+                f"{self.name} has not been called yet, so there is no code to show. Call it before, or what "
+                "grad and its kin make of it, or pass arguments like those of a call: "
+                f"{self.name}.source(...)."
             )
         return None
 
     def _latest(self) -> Known | None:
-        known = self._dispatcher.newest
+        known = self._dispatcher.newest or self._dispatcher.newest_of_transforms
         if isinstance(known, Paths):
             return Known.of_path(known, known.paths[-1])
         if isinstance(known, Paired):

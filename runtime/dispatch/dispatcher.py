@@ -139,8 +139,8 @@ class Dispatcher(TracedFunction):
 
     def _enter_paired(self, call: Call) -> Paired:
         """Complex arguments and results are those of a compiled function of their parts."""
-        paired = self.newest = Paired(self.function, call, self._compiled)
-        self.table.enter(call, paired)
+        paired = Paired(self.function, call, self._compiled)
+        self.keep(call, paired)
         self.misses += 1
         return paired
 
@@ -168,7 +168,7 @@ class Dispatcher(TracedFunction):
         shared_programs.forget(self)
         with self.lock:
             self.table.clear()
-            self.newest = None
+            self.newest = self.newest_of_transforms = None
             self.forget_counts()
 
     def known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Known:

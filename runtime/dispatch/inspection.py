@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from ...tracer.errors import EagerOnlyError, GradientError
+from ...tracer.errors import ArgumentError, EagerOnlyError, GradientError
 from ...tracer.graph import Graph, Node
 from ...tracer.origin import Origin
 from ...tracer.records import record
@@ -166,10 +166,16 @@ class Inspection:
         With respect to the tensors that require grad; of all floating arrays if none does.
 
         Raises:
+            ArgumentError: there are no arguments, and the latest code is that of a gradient already.
             GradientError: no result depends on a floating argument in a differentiable way.
         """
         known = self._known_for(args, kwargs)
         pairs = [one.pair for one in self._differentiated(known, args, kwargs) if one.differentiable]
+        if not pairs and known.is_gradient:
+            raise ArgumentError(
+                f"{known.traced.name} computes a gradient in one function with the value: source() shows it. "
+                "The backward function of a function itself takes arguments: backward_source(...)."
+            )
         if not pairs:
             inputs = ", ".join(f"{node.name}: {node.spec}" for node in known.traced.graph.inputs)
             raise GradientError(
@@ -182,7 +188,8 @@ class Inspection:
     def source(self, *args: Any, **kwargs: Any) -> Source:
         """The generated Python for such arguments: forward, and backward where there is a gradient.
 
-        Without arguments it is the code that the latest new kind of call has made. Where values decide, the
+        Without arguments it is the code that the latest new kind of call has made, or, before any, that of
+        what `grad` and its kin have made of the function. Where values decide, the
         path of these arguments is first, and the other known ones follow. What several paths begin with is
         shown once.
         """

@@ -67,6 +67,10 @@ class TracedFunction:
         self.table = Table()
         self.newest: Any = None
         """What was traced latest."""
+        self.newest_of_transforms: Any = None
+        """The same of the functions that transforms have made of this one."""
+        self.made_of: TracedFunction | None = None
+        """What this one is a transform of."""
         self.written: dict[int, Any] = {}
         """The containers that traces have changed, by identity."""
         self.forget_counts()
@@ -155,8 +159,14 @@ class TracedFunction:
 
     def keep(self, call: Call, made: Runs) -> Entry:
         """Let calls like this one run it from now on."""
-        self.newest = made
+        self.show(made)
         return self.table.enter(call, made)
+
+    def show(self, made: Runs) -> None:
+        """Let it be what is shown of this function, and of those that it is made of."""
+        self.newest, one = made, self.made_of
+        while one is not None:
+            one.newest_of_transforms, one = made, one.made_of
 
     # --- what only whoever dispatches calls can do --------------------------------------------------------
 

@@ -643,6 +643,47 @@ def test_without_arguments_the_latest_code_is_shown() -> None:
     assert halved.source().count("path") >= 2
 
 
+def test_a_function_shows_what_transforms_have_made_of_it() -> None:
+    """Before it is called itself: most functions are only called as gradients."""
+
+    @pb.compile
+    def loss(w: Any, x: Any) -> Any:
+        return np.sum(np.tanh(x @ w))
+
+    with pytest.raises(ArgumentError, match="loss has not been called yet.*or what grad and its kin make"):
+        loss.source()
+    x, w = np.ones((4, 3)), np.ones(3)
+    slope = pb.value_and_grad(loss)
+    slope(w, x)
+    assert loss.source() == slope.source() and "d_w" in loss.source()
+    assert loss.explain() == slope.explain() and loss.graph() is slope.graph()
+    assert "d_w" in loss._repr_html_()
+    with pytest.raises(ArgumentError, match="in one function with the value"):
+        loss.backward_source()
+    curvature = pb.hessian(loss)
+    curvature(w, x)
+    assert loss.source() == curvature.source() != slope.source()
+    assert "d_w" in slope.source()
+    loss(w, x)
+    assert loss.source() == loss.forward_source(w, x)
+    loss.cache_clear()
+    with pytest.raises(ArgumentError, match="has not been called yet"):
+        loss.source()
+
+
+def test_a_method_shows_what_transforms_have_made_of_it() -> None:
+    class Model:
+        weight = np.ones(3)
+
+        @pb.compile
+        def loss(self, x: Any) -> Any:
+            return (self.weight * x).sum()
+
+    model = Model()
+    pb.grad(model.loss)(np.ones(3))
+    assert "loss_grad" in model.loss.source()
+
+
 def test_a_method_shows_its_latest_code() -> None:
     class Model:
         weight = np.ones(3)

@@ -150,15 +150,6 @@ def test_a_mistake_is_named_with_its_line_and_remedy(mistake: Any, error: Any, s
         mistake()
 
 
-def test_what_has_code_is_named_where_only_the_gradient_was_called() -> None:
-    fresh = pb.compile(lambda x: (x * x).sum())
-    slope = pb.value_and_grad(fresh)
-    slope(X)
-    with pytest.raises(ArgumentError, match=r"not been called yet.*g = value_and_grad\(f\).*g.source\(\)"):
-        fresh.source()
-    assert "d_x" in slope.source()
-
-
 # --- results ----------------------------------------------------------------------------------------------
 
 
