@@ -66,6 +66,8 @@ def verify(program: Program) -> None:
         if names.count(name) > 1:
             raise ProgramError(f"two buffers have the name {name}")
     for kernel in program.kernels:
+        if not kernel.function.body:
+            raise ProgramError("a kernel does nothing")
         _Verifier(program, kernel).verify()
     owners = {loan.owner for loan in program.loans}
     for owner in owners:

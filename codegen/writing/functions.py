@@ -37,9 +37,10 @@ def write_program(
     counts = filled[len(filled) - bool(plan.counts) :]
     filled = (*filled[: len(filled) - len(counts)], *further, *counts)
     writing = partial(writer, width=width, sharing=plan.sharing)
-    kernels = tuple(
+    written = (
         _kernel(stage, plan, number, (*inputs, *filled), writing) for number, stage in enumerate(plan.stages)
     )
+    kernels = tuple(one for one in written if one.function.body)  # some values lie where they are wanted
     used = {buffer for kernel in kernels for buffer in kernel.buffers}
     filled = tuple(one for one in filled if one.role != "scratch" or one in used)
     return ir.Program(inputs, filled, kernels, loans, growing)

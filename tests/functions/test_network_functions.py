@@ -382,3 +382,21 @@ def test_cross_entropy_of_certain_probabilities_has_gradients() -> None:
     np.testing.assert_allclose(p.grad.numpy(), [0.0, 0.0, -1e12, 1e12])  # PyTorch's, finite and steep
     compiled = pb.compile(lambda p, t: pb.nn.functional.binary_cross_entropy(p, t, reduction="none"))
     assert compiled(pb.tensor([np.nan, -1.0, 2.0]), pb.ones(3)).isnan().tolist() == [True, True, True]
+
+
+@pytest.mark.parametrize("padding", [2, "same", None])
+def test_code_of_convolutions_names_sizes_alike(padding: Any) -> None:
+    """Also where padding follows from the kernel's size, which is a number of the code."""
+
+    def energy(x: Any, kernel: Any) -> Any:
+        around = kernel.shape[2] // 2 if padding is None else padding
+        return (pb.nn.functional.conv1d(x, kernel, padding=around) ** 2).sum()
+
+    rng = np.random.default_rng(0)
+    slope = pb.value_and_grad(pb.compile(energy), argnums=(0, 1))
+    for length in (30, 41):
+        slope(rng.normal(size=(2, 3, length)), rng.normal(size=(4, 3, 5)))
+    assert slope.cache_info().compilations <= 1
+    source = slope.source()
+    assert "d_x: float64[n, m, p], d_kernel: float64[q, r, s]" in source
+    assert "// 2" not in source and "pass\n" not in source

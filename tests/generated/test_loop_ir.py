@@ -243,6 +243,14 @@ def test_parts_that_write_the_same_are_refused() -> None:
         verify(replace(program, kernels=(shared,)))
 
 
+def test_kernels_that_do_nothing_are_refused() -> None:
+    program = program_of(lambda x: pb.exp(x).sum(), normal(60)).lowered
+    (kernel,) = program.kernels
+    idle = replace(kernel, function=replace(kernel.function, body=()))
+    with pytest.raises(ir.ProgramError, match="a kernel does nothing"):
+        verify(replace(program, kernels=(kernel, idle)))
+
+
 # --- programs that are broken: found as they run ---------------------------------------------------------
 
 

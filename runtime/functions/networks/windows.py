@@ -1,6 +1,7 @@
 """Sliding windows: convolutions and unfolding; pooling is in `pooling`.
 
-A window is as many slices of the tensor as it has places, so that none of its elements is looked up.
+A window is as many slices of the tensor as it has places, so that none of its elements is looked up. So code
+is for one size of windows, and so are all places in it: they are plain numbers.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....tracer.dims import plain
 from ....tracer.errors import ArgumentError, DTypeError, ShapeError
 from ....tracer.ops import elementwise as e
 from ...tape.apply import apply
@@ -37,7 +39,7 @@ def sizes_of(sizes: Sizes, count: int, function: str, name: str) -> tuple[int, .
     found = found * count if len(found) == 1 else found
     if len(found) != count or any(isinstance(one, bool) or not isinstance(one, int) for one in found):
         fail(ArgumentError, f"{function}(): {name} must be an int or {count} ints, found {sizes!r}")
-    return found
+    return tuple(map(plain, found))
 
 
 def places_of(
@@ -117,7 +119,7 @@ def _conv(
     jumps, steps = (
         sizes_of(one, _rank, function, name) for one, name in ((stride, "stride"), (dilation, "dilation"))
     )
-    kernel = tuple(w.shape[2:])
+    kernel = tuple(map(plain, w.shape[2:]))
     if padding == "same" and any(one != 1 for one in jumps):
         fail(ArgumentError, f"{function}(): padding='same' is not supported for strided convolutions")
     if padding == "same":
@@ -210,10 +212,10 @@ def _conv_transpose(
         )
     for dim, jump in enumerate(jumps, 2):
         x = _spread_out(x, dim, jump)
-    reach = [step * (size - 1) for step, size in zip(steps, w.shape[2:])]
+    reach = [step * (size - 1) for step, size in zip(steps, map(plain, w.shape[2:]))]
     widths = [(one - taken, one - taken + rest) for one, taken, rest in zip(reach, around, more)]
     x = padded(x, [(0, 0), (0, 0), *widths], "constant", 0.0)
-    inputs, outputs, kernel = w.shape[0] // groups, w.shape[1], tuple(w.shape[2:])
+    inputs, outputs, kernel = w.shape[0] // groups, w.shape[1], tuple(map(plain, w.shape[2:]))
     grouped = movedim(reshape_to(w, (groups, inputs, outputs, *kernel)), 2, 1)
     turned = flip(reshape_to(grouped, (groups * outputs, inputs, *kernel)), *range(2, _rank + 2))
     return _conv(x, turned, bias, 1, 0, dilation, groups, _rank=_rank)
