@@ -1,7 +1,8 @@
 """How fast this machine computes beside the reference machine: measured once, in a millisecond, and kept.
 
 Decisions need no more than the order of a rate, and text should not depend on what else ran meanwhile: so
-they are powers of two, and the reference machine's where it is less than twice as fast or slow. How fast memory is cannot be measured as quickly, since new pages cost more than that.
+they are powers of two, and the reference machine's where it is less than twice as fast or slow. How fast
+memory is cannot be measured as quickly, since new pages cost more than that.
 """
 
 from __future__ import annotations
