@@ -90,7 +90,7 @@ def define(module: ir.Module, dtype: str) -> ir.Function:
     alpha, beta = function.args[0], function.args[11]
     a, b, out = (function.args[first : first + 5] for first in (1, 6, 12))
     size = _INT64(8 if dtype == "float64" else 4)
-    (trans_a, step_a), (trans_b, step_b), (_, step_out) = (_layout(builder, one, size) for one in (a, b, out))
+    (trans_a, step_a), (trans_b, step_b), (_, step_out) = (layout(builder, one, size) for one in (a, b, out))
     rows, columns = (builder.trunc(one, _INT32) for one in out[1:3])
     trans_a, trans_b, rows, columns, alpha, step_a, step_b, step_out, kept = (
         address(builder, one)
@@ -148,10 +148,10 @@ def define_of_pairs(module: ir.Module, dtype: str) -> ir.Function:
         for one in (
             *letters,
             *(builder.trunc(one, _INT32) for one in (*out[1:3], summed)),
-            *(_pairs_between_rows(builder, one, 16 if dtype == "float64" else 8) for one in (a, b, out)),
+            *(pairs_between_rows(builder, one, 16 if dtype == "float64" else 8) for one in (a, b, out)),
         )
     )
-    scale, kept = (_complex(builder, one) for one in (alpha, beta))
+    scale, kept = (complex_number(builder, one) for one in (alpha, beta))
     arguments = [
         second, first, columns, rows, count, scale, b[0], steps[1], a[0], steps[0], kept, out[0], steps[2],
     ]  # fmt: skip
@@ -162,14 +162,14 @@ def define_of_pairs(module: ir.Module, dtype: str) -> ir.Function:
     return function
 
 
-def _pairs_between_rows(builder: ir.IRBuilder, matrix: list[ir.Value], size: int) -> ir.Value:
+def pairs_between_rows(builder: ir.IRBuilder, matrix: list[ir.Value], size: int) -> ir.Value:
     _, _, columns, stride = matrix
     step = builder.sdiv(stride, _INT64(size))
     least = builder.select(builder.icmp_signed(">", columns, _INT64(1)), columns, _INT64(1))
     return builder.trunc(builder.select(builder.icmp_signed("<", step, least), least, step), _INT32)
 
 
-def _complex(builder: ir.IRBuilder, real: ir.Value) -> ir.Value:
+def complex_number(builder: ir.IRBuilder, real: ir.Value) -> ir.Value:
     slot = builder.alloca(real.type, 2)
     builder.store(real, slot)
     builder.store(real.type(0.0), builder.gep(slot, [_INT32(1)]))
@@ -185,7 +185,7 @@ def _summed_at_once(builder: ir.IRBuilder, extent: ir.Value, elements: ir.Value)
     return builder.select(builder.and_(is_small, has_more), some, extent)
 
 
-def _layout(builder: ir.IRBuilder, matrix: list[ir.Value], size: ir.Value) -> tuple[ir.Value, ir.Value]:
+def layout(builder: ir.IRBuilder, matrix: list[ir.Value], size: ir.Value) -> tuple[ir.Value, ir.Value]:
     """("N", elements from row to row), or ("T", elements from column to column) of a transposed view."""
     _, rows, columns, row_stride, column_stride = matrix
     by_row = builder.icmp_signed("==", column_stride, size)

@@ -11,10 +11,13 @@ from numpy import int64
 
 from ..tracer.lapack import ROUTINES
 from .blas import gemm_of_pairs
+from .triangles import solve_triangle_of_pairs
 from .vector_math import log, sqrt
 
 BLOCK = 8
 """As in `matrices.py`; the loops take longer than those of real numbers."""
+SMALL_TRIANGLE = 4
+"""Rows of a triangle up to which loops solve equations as fast as BLAS."""
 complex_triangular_factor = ROUTINES["complex_triangular_factor"]
 
 
@@ -106,35 +109,28 @@ def divide_row(out: np.ndarray, i: int, re: float, im: float) -> None:
 
 
 def substitute_pairs_forward(a: np.ndarray, out: np.ndarray, adjoint: bool, is_unit: bool) -> None:
-    """Solve in place with the lower triangle of `a`, or its adjoint; `is_unit`: with ones on the diagonal."""
+    """Solve in place with the lower triangle of `a`, or the adjoint of the upper one; `is_unit`: with ones on
+    the diagonal.
+    """
     size = out.shape[0]
-    for start in range(0, size, BLOCK):
-        stop = min(start + BLOCK, size)
-        if start > 0:
-            if adjoint:
-                gemm_of_pairs(-1.0, True, False, a[:start, start:stop], out[:start], 1.0, out[start:stop])
-            else:
-                gemm_of_pairs(-1.0, False, False, a[start:stop, :start], out[:start], 1.0, out[start:stop])
-        for i in range(start, stop):
-            solve_row_of_pairs(a, out, i, start, i, adjoint, is_unit)
+    if size > SMALL_TRIANGLE and out.shape[1] > 0:
+        solve_triangle_of_pairs(not adjoint, adjoint, False, is_unit, a[:size, :, :], out)
+    else:
+        for i in range(size):
+            solve_row_of_pairs(a, out, i, 0, i, adjoint, is_unit)
 
 
 def substitute_pairs_backward(a: np.ndarray, out: np.ndarray, adjoint: bool, is_unit: bool) -> None:
-    """Solve in place with the upper triangle of `a`, or its adjoint; `is_unit`: with ones on the diagonal."""
+    """Solve in place with the upper triangle of `a`, or the adjoint of the lower one; `is_unit`: with ones on
+    the diagonal.
+    """
     size = out.shape[0]
-    for before in range(0, size, BLOCK):
-        stop = size - before
-        start = max(stop - BLOCK, 0)
-        if before > 0:
-            if adjoint:
-                gemm_of_pairs(-1.0, True, False, a[stop:size, start:stop], out[stop:], 1.0, out[start:stop])
-            else:
-                gemm_of_pairs(
-                    -1.0, False, False, a[start:stop, stop:size], out[stop:], 1.0, out[start:stop]
-                )
-        for below in range(stop - start):
-            i = stop - 1 - below
-            solve_row_of_pairs(a, out, i, i + 1, stop, adjoint, is_unit)
+    if size > SMALL_TRIANGLE and out.shape[1] > 0:
+        solve_triangle_of_pairs(adjoint, adjoint, False, is_unit, a[:size, :, :], out)
+    else:
+        for below in range(size):
+            i = size - 1 - below
+            solve_row_of_pairs(a, out, i, i + 1, size, adjoint, is_unit)
 
 
 def solve_row_of_pairs(
@@ -209,28 +205,25 @@ def eliminate_rows_of_pairs(out: np.ndarray, exchanged: np.ndarray) -> None:
                 )
 
 
-def determine_pairs(a: np.ndarray, out: np.ndarray) -> None:
-    """What `eliminate_pairs` makes of a matrix, and behind it the determinant, its sign and the logarithm of
-    its size, each at the first place of a row.
+def determine_pairs(eliminated: np.ndarray, out: np.ndarray) -> None:
+    """The determinant of what `eliminate_pairs` makes of a matrix, its sign and the logarithm of its size.
 
     Args:
-        a: shape (n, n, 2), with n > 0.
-        out: shape (n + 4, n, 2).
+        eliminated: shape (n + 1, n, 2).
+        out: shape (3, 1, 2), with 0 as the imaginary part of the logarithm.
 
-    >>> determine_pairs(a, determined)
+    >>> determine_pairs(eliminated, determinants)
     """
-    size = a.shape[0]
-    copy_pairs(a, out)
-    eliminate_rows_of_pairs(out[:size], out[size, :, :])
+    size = eliminated.shape[1]
     re = 1.0
     im = 0.0
     along = 1.0
     across = 0.0
     logarithm = 0.0
     for k in range(size):
-        turn = 1.0 if out[size, k, 0] == k else -1.0
-        x = turn * out[k, k, 0]
-        y = turn * out[k, k, 1]
+        turn = 1.0 if eliminated[size, k, 0] == k else -1.0
+        x = turn * eliminated[k, k, 0]
+        y = turn * eliminated[k, k, 1]
         kept = re
         re = kept * x - im * y
         im = kept * y + im * x
@@ -246,15 +239,130 @@ def determine_pairs(a: np.ndarray, out: np.ndarray) -> None:
         along = kept * x - across * y
         across = kept * y + across * x
         logarithm += log(largest) + log(divisor)
-    for row in range(size + 1, size + 4):
-        for column in range(size):
-            out[row, column, 0] = 0.0
-            out[row, column, 1] = 0.0
-    out[size + 1, 0, 0] = re
-    out[size + 1, 0, 1] = im
-    out[size + 2, 0, 0] = along
-    out[size + 2, 0, 1] = across
-    out[size + 3, 0, 0] = logarithm
+    out[0, 0, 0] = re
+    out[0, 0, 1] = im
+    out[1, 0, 0] = along
+    out[1, 0, 1] = across
+    out[2, 0, 0] = logarithm
+    out[2, 0, 1] = 0.0
+
+
+def cofactors_of_pairs(a: np.ndarray, eliminated: np.ndarray, out: np.ndarray) -> None:
+    """The derivative of the determinant by each element into the first rows of `out`; what follows is room.
+
+    It exists without an inverse as well.
+
+    Args:
+        a: shape (n, n, 2).
+        eliminated: shape (n + 1, n, 2).
+        out: shape (2 n + 4, n, 2).
+
+    >>> cofactors_of_pairs(a, eliminated, found)
+    """
+    size = a.shape[0]
+    has_inverse = True
+    re = 1.0
+    im = 0.0
+    for i in range(size):
+        x = 1.0 * eliminated[i, i, 0]
+        y = 1.0 * eliminated[i, i, 1]
+        has_inverse = has_inverse and (x != 0.0 or y != 0.0)
+        turn = 1.0 if eliminated[size, i, 0] == i else -1.0
+        kept = re
+        re = turn * (kept * x - im * y)
+        im = turn * (kept * y + im * x)
+        for j in range(size):
+            out[size + i, j, 0] = 1.0 if i == j else 0.0
+            out[size + i, j, 1] = 0.0
+    if has_inverse:
+        solve_eliminated_adjoint(eliminated, out[size : 2 * size, :, :], out[:size, :, :])
+        for i in range(size):  # the transposed inverse is the conjugate of that
+            for j in range(size):
+                x = 1.0 * out[i, j, 0]
+                y = -out[i, j, 1]
+                out[i, j, 0] = re * x - im * y
+                out[i, j, 1] = re * y + im * x
+    else:
+        copy_pairs(a, out[size : 2 * size, :, :])
+        cofactors_of_singular_pairs(out[size : 2 * size, :, :], out[:size, :, :], out[2 * size :, :, :])
+
+
+def cofactors_of_singular_pairs(a: np.ndarray, out: np.ndarray, room: np.ndarray) -> None:
+    """As `cofactors_of_singular` of real numbers."""
+    size = a.shape[0]
+    last = size - 1
+    re = 1.0
+    im = 0.0
+    for k in range(size):
+        room[0, k, 0] = k
+        room[1, k, 0] = k
+    for k in range(last):
+        row = k
+        column = k
+        largest = abs(a[k, k, 0]) + abs(a[k, k, 1])
+        for i in range(k, size):
+            for j in range(k, size):
+                found = abs(a[i, j, 0]) + abs(a[i, j, 1])
+                if found > largest:
+                    largest = found
+                    row = i
+                    column = j
+        exchange_pairs(a, k, row)
+        if column != k:
+            for i in range(size):
+                for part in range(2):
+                    held = a[i, k, part]
+                    a[i, k, part] = a[i, column, part]
+                    a[i, column, part] = held
+        held = room[0, k, 0]
+        room[0, k, 0] = room[0, row, 0]
+        room[0, row, 0] = held
+        held = room[1, k, 0]
+        room[1, k, 0] = room[1, column, 0]
+        room[1, column, 0] = held
+        turn = 1.0 if (row == k) == (column == k) else -1.0
+        x = turn * a[k, k, 0]
+        y = turn * a[k, k, 1]
+        kept = re
+        re = kept * x - im * y
+        im = kept * y + im * x
+        if largest != 0.0:
+            for i in range(k + 1, size):
+                divide_pair(a, i, k, a[k, k, 0], a[k, k, 1])
+                subtract_row(a, i, k, a[i, k, 0], a[i, k, 1], k + 1, size)
+    for below in range(size):
+        i = last - below
+        for side in range(2, 4):
+            room[side, i, 0] = 1.0 if below == 0 else 0.0
+            room[side, i, 1] = 0.0
+        for k in range(i + 1, size):
+            room[2, i, 0] -= a[k, i, 0] * room[2, k, 0] - a[k, i, 1] * room[2, k, 1]
+            room[2, i, 1] -= a[k, i, 0] * room[2, k, 1] + a[k, i, 1] * room[2, k, 0]
+            room[3, i, 0] -= a[i, k, 0] * room[3, k, 0] - a[i, k, 1] * room[3, k, 1]
+            room[3, i, 1] -= a[i, k, 0] * room[3, k, 1] + a[i, k, 1] * room[3, k, 0]
+        if below > 0 and (re != 0.0 or im != 0.0):
+            divide_pair(room, 3, i, a[i, i, 0], a[i, i, 1])
+    is_nothing = re == 0.0 and im == 0.0
+    for i in range(size):
+        x = re * room[2, i, 0] - im * room[2, i, 1]
+        y = re * room[2, i, 1] + im * room[2, i, 0]
+        to = int64(room[0, i, 0])
+        for j in range(size):
+            at = int64(room[1, j, 0])
+            out[to, at, 0] = 0.0 if is_nothing else x * room[3, j, 0] - y * room[3, j, 1]
+            out[to, at, 1] = 0.0 if is_nothing else x * room[3, j, 1] + y * room[3, j, 0]
+
+
+def divide_pair(out: np.ndarray, i: int, j: int, re: float, im: float) -> None:
+    """One element by a complex number."""
+    scale = abs(re) + abs(im)
+    x = re / scale
+    y = im / scale
+    size = (x * x + y * y) * scale
+    real = out[i, j, 0]
+    imag = out[i, j, 1]
+    out[i, j, 0] = (real * x + imag * y) / size
+    out[i, j, 1] = (imag * x - real * y) / size
 
 
 def triangles_of_pairs(matrix: np.ndarray, out: np.ndarray) -> None:
@@ -366,6 +474,49 @@ def solve_adjoint_of_upper(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> Non
     substitute_pairs_forward(a, out, True, False)
 
 
+def solve_pairs_from_right(lower: bool, adjoint: bool, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    """The x with x a = b into `out`, of a triangle of `a`, or its adjoint."""
+    copy_pairs(b, out)
+    if out.shape[0] > 0 and out.shape[1] > 0:
+        solve_triangle_of_pairs(lower, adjoint, True, False, a, out)
+
+
+def solve_lower_pairs_from_right(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    """The x with x a = b into `out`, of the lower triangle of `a`.
+
+    Args:
+        a: shape (n, n, 2).
+        b, out: shape (m, n, 2).
+
+    >>> solve_lower_pairs_from_right(factor, b, x)
+    """
+    solve_pairs_from_right(True, False, a, b, out)
+
+
+def solve_upper_pairs_from_right(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    """The x with x a = b into `out`, of the upper triangle of `a`; arguments as of the lower one.
+
+    >>> solve_upper_pairs_from_right(triangle, b, x)
+    """
+    solve_pairs_from_right(False, False, a, b, out)
+
+
+def solve_adjoint_of_lower_from_right(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    """The x with x a.mH = b into `out`, of the lower triangle of `a`; arguments as of it.
+
+    >>> solve_adjoint_of_lower_from_right(factor, b, x)
+    """
+    solve_pairs_from_right(True, True, a, b, out)
+
+
+def solve_adjoint_of_upper_from_right(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    """The x with x a.mH = b into `out`, of the upper triangle of `a`; arguments as of the lower one.
+
+    >>> solve_adjoint_of_upper_from_right(triangle, b, x)
+    """
+    solve_pairs_from_right(False, True, a, b, out)
+
+
 def factor_hermitian(a: np.ndarray, out: np.ndarray) -> bool:
     """The lower triangular L with L L.mH = a into `out`, of the lower triangle of `a`. False without any.
 
@@ -389,7 +540,10 @@ def factor_hermitian(a: np.ndarray, out: np.ndarray) -> bool:
 
 FUNCTIONS = (
     multiply_pairs, multiply_by_adjoint, multiply_adjoint, multiply_adjoints,
-    eliminate_pairs, determine_pairs, triangles_of_pairs, solve_eliminated_pairs, solve_eliminated_adjoint,
-    solve_lower_pairs, solve_upper_pairs, solve_adjoint_of_lower, solve_adjoint_of_upper, factor_hermitian,
+    eliminate_pairs, determine_pairs, cofactors_of_pairs, triangles_of_pairs,
+    solve_eliminated_pairs, solve_eliminated_adjoint,
+    solve_lower_pairs, solve_upper_pairs, solve_adjoint_of_lower, solve_adjoint_of_upper,
+    solve_lower_pairs_from_right, solve_upper_pairs_from_right, solve_adjoint_of_lower_from_right,
+    solve_adjoint_of_upper_from_right, factor_hermitian,
 )  # fmt: skip
 """Those that generated code calls."""

@@ -14,12 +14,15 @@ from numpy import int64
 
 from ..tracer.lapack import ROUTINES
 from .blas import gemm
+from .triangles import solve_triangle
 from .vector_math import sqrt
 
 BLOCK = 16
 """Columns that are eliminated by loops before a product brings the rest up to date."""
 SMALL_FACTOR = 32
 """Columns up to which loops find Cholesky's factor as fast as LAPACK."""
+LARGE_TRIANGLE, MANY_SIDES = 32, 16
+"""Rows of a triangle and numbers of sides from which BLAS solves equations sooner than loops and products."""
 MOST_PROBED = 5
 """Columns of an inverse that are tried for the largest."""
 triangular_factor = ROUTINES["triangular_factor"]
@@ -98,6 +101,43 @@ def solve_upper(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
     substitute_backward(a, out, False)
 
 
+def solve_lower_from_right(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    """The x with x a = b into `out`, of the lower triangle of `a`.
+
+    >>> solve_lower_from_right(factor, b, x)
+    """
+    copy(b, out)
+    size = a.shape[0]
+    if size > BLOCK:
+        solve_triangle(True, True, False, a, out)
+    else:
+        for i in range(out.shape[0]):
+            for before in range(size):
+                k = size - 1 - before
+                factor = out[i, k] / a[k, k]
+                out[i, k] = factor
+                for j in range(k):
+                    out[i, j] -= factor * a[k, j]
+
+
+def solve_upper_from_right(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    """The x with x a = b into `out`, of the upper triangle of `a`.
+
+    >>> solve_upper_from_right(factor.T, b, x)
+    """
+    copy(b, out)
+    size = a.shape[0]
+    if size > BLOCK:
+        solve_triangle(False, True, False, a, out)
+    else:
+        for i in range(out.shape[0]):
+            for k in range(size):
+                factor = out[i, k] / a[k, k]
+                out[i, k] = factor
+                for j in range(k + 1, size):
+                    out[i, j] -= factor * a[k, j]
+
+
 def solve_row(a: np.ndarray, out: np.ndarray, i: int, first: int, stop: int, is_unit: bool) -> None:
     """Row `i` of the solution in place, from the rows `first` to `stop`."""
     if out.shape[1] == 1:  # a sum that no step has to store
@@ -119,25 +159,31 @@ def solve_row(a: np.ndarray, out: np.ndarray, i: int, first: int, stop: int, is_
 def substitute_forward(a: np.ndarray, out: np.ndarray, is_unit: bool) -> None:
     """Solve in place with the lower triangle of `a`; `is_unit`: with ones on its diagonal."""
     size, columns = out.shape
-    for start in range(0, size, BLOCK):
-        stop = min(start + BLOCK, size)
-        if start > 0 and columns > 0:
-            gemm(-1.0, a[start:stop, :start], out[:start], 1.0, out[start:stop])
-        for i in range(start, stop):
-            solve_row(a, out, i, start, i, is_unit)
+    if size >= LARGE_TRIANGLE and columns >= MANY_SIDES:
+        solve_triangle(True, False, is_unit, a, out)
+    else:
+        for start in range(0, size, BLOCK):
+            stop = min(start + BLOCK, size)
+            if start > 0 and columns > 0:
+                gemm(-1.0, a[start:stop, :start], out[:start], 1.0, out[start:stop])
+            for i in range(start, stop):
+                solve_row(a, out, i, start, i, is_unit)
 
 
 def substitute_backward(a: np.ndarray, out: np.ndarray, is_unit: bool) -> None:
     """Solve in place with the upper triangle of `a`; `is_unit`: with ones on its diagonal."""
     size, columns = out.shape
-    for before in range(0, size, BLOCK):
-        stop = size - before
-        start = max(stop - BLOCK, 0)
-        if before > 0 and columns > 0:
-            gemm(-1.0, a[start:stop, stop:size], out[stop:], 1.0, out[start:stop])
-        for below in range(stop - start):
-            i = stop - 1 - below
-            solve_row(a, out, i, i + 1, stop, is_unit)
+    if size >= LARGE_TRIANGLE and columns >= MANY_SIDES:
+        solve_triangle(False, False, is_unit, a, out)
+    else:
+        for before in range(0, size, BLOCK):
+            stop = size - before
+            start = max(stop - BLOCK, 0)
+            if before > 0 and columns > 0:
+                gemm(-1.0, a[start:stop, stop:size], out[stop:], 1.0, out[start:stop])
+            for below in range(stop - start):
+                i = stop - 1 - below
+                solve_row(a, out, i, i + 1, stop, is_unit)
 
 
 def eliminate(a: np.ndarray, out: np.ndarray) -> None:
@@ -396,6 +442,8 @@ FUNCTIONS = (
     factor_cholesky,
     solve_lower,
     solve_upper,
+    solve_lower_from_right,
+    solve_upper_from_right,
     eliminate,
     solve_eliminated,
     solve_eliminated_transposed,

@@ -350,7 +350,7 @@ def _matrix(node: Node, operands: list[Symbols]) -> Symbols:
     """Square matrices, or such and sides of equations."""
     *batch, rows, columns = operands[0]
     if len(operands) == 2:
-        unify(columns, operands[1][-2])
+        unify(columns, operands[1][-1 if node.attributes.get("right") else -2])
         return tuple(map(unify, batch, operands[1])) + operands[1][len(batch) :]
     unify(rows, columns)
     has_another_row = node.shape[-2] != node.shape[-1]
@@ -381,6 +381,11 @@ def _decomposition_of_pairs(node: Node, operands: list[Symbols]) -> Symbols:
     return (*batch, fresh(node.shape[-4]), rows, columns, parts)
 
 
+def _determinants_of_pairs(node: Node, operands: list[Symbols]) -> Symbols:
+    *batch, _, _, parts = operands[0]
+    return (*batch, *map(fresh, node.shape[-3:-1]), parts)
+
+
 def _triangles(node: Node, operands: list[Symbols]) -> Symbols:
     """Each matrix with two more columns."""
     *batch, rows, _ = operands[0]
@@ -402,7 +407,8 @@ def _product_of_pairs(node: Node, operands: list[Symbols]) -> Symbols:
 
 def _solution_of_pairs(node: Node, operands: list[Symbols]) -> Symbols:
     (*batch, _, size, _), (*others, rows, columns, parts) = operands
-    return (*map(unify, batch, others), unify(size, rows), columns, parts)
+    unify(size, columns if node.attributes.get("right") else rows)
+    return (*map(unify, batch, others), rows, columns, parts)
 
 
 def _unify_indices(indices: list[Symbols]) -> Symbols:
@@ -501,7 +507,8 @@ _RULES: dict[str, Rule] = {
     "on_pairs": _fresh,
     "product_of_pairs": _product_of_pairs,
     "eliminated_pairs": _decomposition_of_pairs,
-    "determined_pairs": _decomposition_of_pairs,
+    "determined_pairs": _determinants_of_pairs,
+    "cofactor_pairs": _decomposition_of_pairs,
     "eliminated_pairs_solution": _solution_of_pairs,
     "solved_triangle_pairs": _solution_of_pairs,
     **{one.name: _decomposition_of_pairs for one in BY_CALLS.values()},

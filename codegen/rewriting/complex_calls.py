@@ -93,15 +93,24 @@ def solution_by_calls(a: Pair, b: Pair) -> Pair:
     return parts_of_pairs(solved_pairs(matrix, eliminated_pairs(matrix), sides, adjoint=is_adjoint))
 
 
-def triangular_solution_by_call(a: Pair, b: Pair, lower: bool, transposed: bool) -> Pair:
-    """The x with a x = b, or a' x = b if `transposed`: by the adjoint, of conjugates."""
+def triangular_solution_by_call(a: Pair, b: Pair, lower: bool, transposed: bool, right: bool) -> Pair:
+    """The x with a x = b, or a' x = b if `transposed`: by the adjoint, of conjugates; or from the right."""
     if a.im is None:
-        return b.each(lambda part: triangular_solve(a.real, part, lower=lower, transposed=transposed))
-    matrix, is_adjoint = _matrix(a)
-    sides = as_pairs(_conjugate(b) if transposed else b).named("pairs")
-    options = {"lower": lower != is_adjoint, "adjoint": is_adjoint != transposed}
+        options = {"lower": lower, "transposed": transposed, "right": right}
+        return b.each(lambda part: triangular_solve(a.real, part, **options))
+    of_conjugate = transposed and is_conjugate(a)  # of what the transposed is the adjoint of
+    conjugates = transposed and not of_conjugate
+    matrix, is_adjoint = _matrix(conjugate(a) if of_conjugate else a)
+    sides = as_pairs(conjugate(b) if conjugates else b).named("pairs")
+    options = {"lower": lower != is_adjoint, "adjoint": is_adjoint != transposed, "right": right}
     found = parts_of_pairs(solved_triangle_pairs(matrix, sides, **options))
-    return _conjugate(found) if transposed else found
+    return conjugate(found) if conjugates else found
+
+
+def is_conjugate(a: Pair) -> bool:
+    """Whether the imaginary part alone is one with the other sign, at the same places."""
+    (_, order, is_negative), (_, order_of_imag, is_opposite) = map(_untransposed, (a.real, a.imag))
+    return is_opposite and not is_negative and order == order_of_imag == tuple(range(a.real.ndim))
 
 
 def _matrix(a: Pair) -> tuple[Node, bool]:
@@ -109,5 +118,5 @@ def _matrix(a: Pair) -> tuple[Node, bool]:
     return _operand(a, text, text)
 
 
-def _conjugate(a: Pair) -> Pair:
+def conjugate(a: Pair) -> Pair:
     return Pair(a.re, None if a.im is None else e.negative(a.im))

@@ -300,6 +300,20 @@ def _of_lower_triangle(node: Node) -> Node | None:
     return linalg.cholesky(x.operands[0])
 
 
+@rewrite("cholesky_on_pairs")
+def _of_lower_triangle_of_pairs(node: Node) -> Node | None:
+    """The same of complex numbers, whose diagonal is read as real."""
+    (pairs,) = node.operands
+    if pairs.operator is not composite.stack or any(
+        part.operator is not linalg.symmetric or part.attributes["sign"] != sign
+        for part, sign in zip(pairs.operands, (1.0, -1.0))
+    ):
+        return None
+    parts = [part.operands[0] for part in pairs.operands]
+    below = composite.stack(*parts, dim=pairs.attributes["dim"])
+    return make_node(node.operator, (below,), node.attributes)
+
+
 @rewrite("slice")
 def _slice(node: Node) -> Node | None:
     return node.operands[0] if node.shape == node.operands[0].shape else None

@@ -35,7 +35,13 @@ from pullback.tracer.ops.reduction import amax, sum_
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec, broadcast_shapes, real_dtype
 
-from .complex_calls import product_by_call, solution_by_calls, triangular_solution_by_call
+from .complex_calls import (
+    conjugate,
+    is_conjugate,
+    product_by_call,
+    solution_by_calls,
+    triangular_solution_by_call,
+)
 from .complex_products import product, running_product
 from .pairs import Pair, Value, as_pairs, parts_of_pairs
 from .split_bodies import BodySplitter, Values, whole_inputs
@@ -382,6 +388,13 @@ def _called(node: Node, *operands: Value) -> Value:
     return parts_of_pairs(found) if node.dtype.kind == "c" else found
 
 
+def _cofactors(node: Node, a: Value) -> Value:
+    """Those of a conjugate are the conjugates, which share the elimination of the matrix."""
+    if isinstance(a, Pair) and is_conjugate(a):
+        return conjugate(_pair(_called(node, conjugate(a))))
+    return _called(node, a)
+
+
 def _eigenvectors(node: Node, a: Value) -> Value:
     if isinstance(a, Pair):
         return _called(node, a)
@@ -554,7 +567,8 @@ RULES: dict[str, Rule] = {
     "symmetric": lambda node, a: Pair(
         *(None if part is None else symmetric(part, sign=sign) for part, sign in zip(_pair(a), (1.0, -1.0)))
     ),
-    "eig": _eigenvectors, "eigvals": _eigenvalues, "contract": _contracted, "solve": _of(solution_by_calls),
+    "cofactors": _cofactors, "eig": _eigenvectors, "eigvals": _eigenvalues, "contract": _contracted,
+    "solve": _of(solution_by_calls),
     "triangular_solve": lambda node, a, b: triangular_solution_by_call(
         _pair(a), _pair(b), **node.attributes
     ),

@@ -7,7 +7,7 @@ last dimension of 2, and gives complex results so; graphs have no other form for
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -134,21 +134,19 @@ def _is_number(leaf: Any) -> bool:
 def _with_whole_results(found: dict[str, Any]) -> Any:
     """The result that `_with_parts` was given."""
     ((kinds, value),) = found.items()
-    if kinds == REAL:
-        return value
-    if isinstance(value, np.ndarray | Tensor):
-        return _whole(value, kinds == NUMBER)
-    if type(value) is tuple and _are_leaves(value):
-        return tuple(_whole_leaves(value, kinds))
+    return value if kinds == REAL else _with_whole_leaves(value, iter(_split(kinds)))
+
+
+_split = functools.lru_cache(maxsize=1024)(str.split)
+
+
+def _with_whole_leaves(value: Any, kinds: Iterator[str]) -> Any:
+    """A part of a result, of whose leaves these are the next kinds; tuples without looking any further."""
+    if type(value) is tuple:
+        return tuple([_with_whole_leaves(one, kinds) for one in value])
+    if isinstance(value, np.ndarray | np.generic | Tensor):
+        kind = next(kinds)
+        return value if kind == REAL else _whole(value, kind == NUMBER)
     leaves, structure = flatten(value)
-    return unflatten(structure, _whole_leaves(leaves, kinds))
-
-
-def _are_leaves(values: tuple[Any, ...]) -> bool:
-    """Whether they are so for sure, as a value and its gradient are: nothing has to look into them."""
-    return all(isinstance(one, np.ndarray | np.generic | Tensor) for one in values)
-
-
-def _whole_leaves(leaves: Sequence[Any], kinds: str) -> list[Any]:
-    named = zip(leaves, kinds.split())
-    return [leaf if kind == REAL else _whole(leaf, kind == NUMBER) for leaf, kind in named]
+    found = [leaf if kind == REAL else _whole(leaf, kind == NUMBER) for leaf, kind in zip(leaves, kinds)]
+    return unflatten(structure, found)

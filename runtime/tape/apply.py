@@ -5,7 +5,6 @@ Every public function ends here, so this is the path to keep short: unwrap, eval
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -18,7 +17,7 @@ from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import pairs_of, reshape
 from ...tracer.origin import fail
 from ...tracer.quiet import Quiet
-from ...tracer.spec import CONTINUOUS, real_dtype
+from ...tracer.spec import COMPLEX, CONTINUOUS, real_dtype
 from ...tracer.trace import Trace, current_trace, innermost
 from ..values.memory_order import in_order, reshaped_in_place
 from ..values.modes import is_recording
@@ -398,9 +397,8 @@ def parts_of(value: Any) -> Any:
     if isinstance(value, Tensor):
         return apply(pairs_of, value)
     array = np.asarray(value)
-    return array.view(_pair(array.dtype))
+    return array.view(_PAIRS[array.dtype.char])
 
 
-@functools.cache
-def _pair(dtype: np.dtype) -> np.dtype:
-    return np.dtype((real_dtype(dtype), (2,)))
+_PAIRS = {one.char: np.dtype((real_dtype(one), (2,))) for one in COMPLEX}
+"""By a complex dtype's character, which is found sooner than the dtype."""

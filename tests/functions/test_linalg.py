@@ -93,9 +93,10 @@ def test_compiled_they_are_as_eager(name: str) -> None:
         *(("symmetric", {"sign": sign}) for sign in (1.0, -1.0)),
         *(("triangle", {"lower": lower}) for lower in (True, False)),
         *(
-            ("triangular_solve", {"lower": lower, "transposed": transposed})
+            ("triangular_solve", {"lower": lower, "transposed": transposed, "right": right})
             for lower in (True, False)
             for transposed in (True, False)
+            for right in (True, False)
         ),
     ],
 )
@@ -104,7 +105,9 @@ def test_generated_code_computes_what_lapack_does(
     name: str, attributes: dict[str, bool], batch: tuple[int, ...], size: int
 ) -> None:
     operator, a = OPERATORS[name], matrices(*batch, size, size) + (size > 3) * 5 * np.eye(size)
-    arrays = [definite(a) if name == "cholesky" else a, matrices(*batch, size, 2)][: len(operator.operands)]
+    sides = matrices(*batch, size, 20)
+    sides = np.swapaxes(sides, -1, -2).copy() if attributes.get("right") else sides
+    arrays = [definite(a) if name == "cholesky" else a, sides][: len(operator.operands)]
     inputs = tuple(make_input(spec_of(one), f"x_{place}") for place, one in enumerate(arrays))
     program = build_forward(verify(Graph("program", inputs, (make_node(operator, inputs, attributes),))))
     (found,) = run_uncompiled(program, arrays)

@@ -242,7 +242,7 @@ def factorised(a: Node) -> list[Node]:
         factors,
         matrices.cholesky_factor(a),
         matrices.eliminated_solution(factors, a, transposed=False),
-        matrices.triangular_solution(a, a, lower=True, transposed=False),
+        matrices.triangular_solution(a, a, lower=True, transposed=False, right=False),
         matrices.inverse_norm(factors),
     ]
 

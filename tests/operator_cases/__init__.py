@@ -40,7 +40,7 @@ NOT_IN_THE_TABLE = {
     **dict.fromkeys(
         (
             "determined_pairs", "det_on_pairs", "sign_of_det_on_pairs", "logabsdet_on_pairs", "pinv_on_pairs",
-            "pinv_above_on_pairs",
+            "pinv_above_on_pairs", "cofactors_on_pairs",
         ),
         DECOMPOSED,
     ),

@@ -16,7 +16,7 @@ from ..errors import ShapeError
 from ..operator import Array, WholeCall, declare
 from ..spec import Spec
 from .linalg import triangle
-from .matrices import eliminated, eliminated_solution, triangular_solution
+from .matrices import cofactor_matrix, eliminated, eliminated_solution, triangular_solution
 from .movement import between, of_pairs, pairs_of, reshape
 
 # --- products of matrices -----------------------------------------------------------------------------------
@@ -70,10 +70,12 @@ def _with_parts(found: np.ndarray) -> np.ndarray:
     return pairs_of.evaluate(np.ascontiguousarray(found))
 
 
-def _infer_solution(a: Spec, b: Spec) -> Spec:
-    if b.ndim != a.ndim or b.shape[:-3] != a.shape[:-3] or not a.shape[-2] == a.shape[-3] == b.shape[-3]:
+def _infer_solution(a: Spec, b: Spec, right: bool = False) -> Spec:
+    side = b.ndim - 2 if right else b.ndim - 3
+    fit = b.ndim == a.ndim and b.shape[:-3] == a.shape[:-3] and a.shape[-2] == a.shape[-3] == b.shape[side]
+    if not fit:
         raise ShapeError(f"equations of complex matrices: shapes {a.shape} and {b.shape} do not fit.")
-    equated_shapes(a.shape[:-2], b.shape[:-2])
+    equated_shapes(a.shape[:-2], (*b.shape[:-3], b.shape[side]))
     return b
 
 
@@ -90,28 +92,33 @@ eliminated_pairs = declare(
     evaluate=lambda a: _with_parts(eliminated.evaluate(of_pairs.evaluate(a))),
     doc="`eliminated` of complex matrices",
 )  # fmt: skip
-MORE_ROWS = 4
-"""Of `determined_pairs`, behind those of the matrix: exchanges, and at the first place of each ..."""
-DETERMINANT, SIGN, LOGARITHM = 1, 2, 3
+ANSWERS = 3
+"""Of `determined_pairs`, each a pair in a row of its own: ..."""
+DETERMINANT, SIGN, LOGARITHM = range(ANSWERS)
 """... the determinant, its sign and the logarithm of its size."""
 
 
-def _determined(a: np.ndarray) -> np.ndarray:
-    whole = of_pairs.evaluate(a)
-    found = np.zeros((*a.shape[:-3], a.shape[-3] + MORE_ROWS, *a.shape[-2:]), a.dtype)
-    found[..., : a.shape[-3] + 1, :, :] = _with_parts(eliminated.evaluate(whole))
-    sign, logarithm = np.linalg.slogdet(whole)
-    for row, one in ((DETERMINANT, np.linalg.det(whole)), (SIGN, sign), (LOGARITHM, logarithm)):
-        found[..., a.shape[-3] + row, 0, 0] = np.real(one)
-        found[..., a.shape[-3] + row, 0, 1] = np.imag(one)
+def _determined(factors: np.ndarray) -> np.ndarray:
+    whole, size = of_pairs.evaluate(factors), factors.shape[-2]
+    diagonal = np.einsum("...ii->...i", whole[..., :-1, :])
+    pivots = np.where(whole[..., -1, :].real == np.arange(size), diagonal, -diagonal)
+    sizes = np.abs(pivots)
+    found = np.zeros((*factors.shape[:-3], ANSWERS, 1, 2), factors.dtype)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        signs = np.where(sizes == 0, 0, pivots / sizes)
+        answers = (pivots.prod(-1), signs.prod(-1), np.log(sizes).sum(-1))
+    for row, one in enumerate(answers):
+        found[..., row, 0, 0], found[..., row, 0, 1] = np.real(one), np.imag(one)
     return found
 
 
 determined_pairs = declare(
-    "determined_pairs", "matrix", "a", noun="determinant", call=WholeCall(("determine_pairs",), dims=3),
-    infer=lambda a: a.with_shape((*a.shape[:-3], a.shape[-3] + MORE_ROWS, *a.shape[-2:])),
+    "determined_pairs", "matrix", "factors", noun="determinant",
+    call=WholeCall(("determine_pairs",), dims=3),
+    infer=lambda factors: factors.with_shape((*factors.shape[:-3], ANSWERS, 1, 2)),
     evaluate=_determined,
-    doc="what `eliminated_pairs` makes of matrices, and rows with their determinants",
+    doc="determinants, their signs and the logarithms of their sizes, given what `eliminated_pairs` makes of "
+    "matrices",
 )  # fmt: skip
 
 
@@ -119,12 +126,29 @@ def determinant_of_pairs(row: int, is_real: bool) -> Callable[..., Array]:
     """What one of these rows says, as a body: a pair, or a real number."""
 
     def body(a: Array, **attributes: Any) -> Array:
-        rank, size = len(a.shape), a.shape[-2]
-        found = between(determined_pairs(a), rank - 3, size + row, size + row + 1)
-        found = between(between(found, rank - 2, 0, 1), rank - 1, 0, 1 if is_real else 2)
+        found = between(determined_pairs(eliminated_pairs(a)), -3, row, row + 1)
+        found = between(found, -1, 0, 1 if is_real else 2)
         return reshape(found, shape=tuple(a.shape[:-3]) + (() if is_real else (2,)))
 
     return body
+
+
+def _cofactors_and_room(a: np.ndarray) -> np.ndarray:
+    found = cofactor_matrix.evaluate(of_pairs.evaluate(a), None)
+    return _with_parts(found)
+
+
+cofactor_pairs = declare(
+    "cofactor_pairs", "decomposition", "a factors", noun="cofactor",
+    infer=lambda a, factors: a.with_shape((*a.shape[:-3], 2 * a.shape[-2] + 4, *a.shape[-2:])),
+    evaluate=lambda a, factors: _cofactors_and_room(a), call=WholeCall(("cofactors_of_pairs",), dims=3),
+    doc="`cofactor_matrix` of complex matrices",
+)  # fmt: skip
+
+
+def cofactors_of_pairs(a: Array, **attributes: Any) -> Array:
+    """The derivative of the determinant by each element, as a body."""
+    return between(cofactor_pairs(a, eliminated_pairs(a)), -3, 0, a.shape[-2])
 
 
 eliminated_pairs_solution = declare(
@@ -142,9 +166,9 @@ def _matrix_cotangent(g: Array, a: Array, factors: Array, y: Array, adjoint: boo
     return _minus_product(solved_pairs(a, factors, g, adjoint=not adjoint), y, adjoint)
 
 
-def _minus_product(across: Array, y: Array, adjoint: bool) -> Array:
-    first, second = (y, across) if adjoint else (across, y)
-    return -1.0 * product_of_pairs(first, second, adjoint_a=False, adjoint_b=True)
+def _minus_product(across: Array, y: Array, exchanged: bool, right: bool = False) -> Array:
+    first, second = (y, across) if exchanged else (across, y)
+    return -1.0 * product_of_pairs(first, second, adjoint_a=right, adjoint_b=not right)
 
 
 solved_pairs = declare(
@@ -160,28 +184,35 @@ solved_pairs = declare(
 )  # fmt: skip
 
 
-def _solved_triangle(a: np.ndarray, b: np.ndarray, lower: bool, adjoint: bool) -> np.ndarray:
+def _solved_triangle(a: np.ndarray, b: np.ndarray, lower: bool, adjoint: bool, right: bool) -> np.ndarray:
     a, b = of_pairs.evaluate(a), of_pairs.evaluate(b)
     given = np.conjugate(b) if adjoint else b
-    found = triangular_solution.evaluate(a, given, lower=lower, transposed=adjoint)
+    found = triangular_solution.evaluate(a, given, lower=lower, transposed=adjoint, right=right)
     return _with_parts(np.conjugate(found) if adjoint else found)
 
 
-def _triangle_cotangent(g: Array, a: Array, y: Array, lower: bool, adjoint: bool) -> Array:
-    whole = _minus_product(solved_triangle_pairs(a, g, lower=lower, adjoint=not adjoint), y, adjoint)
+def _of_sides(g: Array, a: Array, lower: bool, adjoint: bool, right: bool) -> Array:
+    return solved_triangle_pairs(a, g, lower=lower, adjoint=not adjoint, right=right)
+
+
+def _triangle_cotangent(g: Array, a: Array, y: Array, lower: bool, adjoint: bool, right: bool) -> Array:
+    across = _of_sides(g, a, lower, adjoint, right)
+    whole = _minus_product(across, y, adjoint != right, right)
     return pairs_of(triangle(of_pairs(whole), lower=lower))
 
 
 solved_triangle_pairs = declare(
     "solved_triangle_pairs", "decomposition", "a b", evaluate=_solved_triangle, noun="solution",
-    infer=lambda a, b, lower, adjoint: _infer_solution(a, b),
-    vjp={
-        "a": _triangle_cotangent,
-        "b": lambda g, a, lower, adjoint: solved_triangle_pairs(a, g, lower=lower, adjoint=not adjoint),
-    },
+    infer=lambda a, b, lower, adjoint, right: _infer_solution(a, b, right),
+    vjp={"a": _triangle_cotangent, "b": _of_sides},
     call=WholeCall(
-        ("solve_upper_pairs", "solve_lower_pairs", "solve_adjoint_of_upper", "solve_adjoint_of_lower"),
-        lambda a, lower, adjoint: 2 * adjoint + lower, dims=3,
+        (
+            "solve_upper_pairs", "solve_lower_pairs", "solve_adjoint_of_upper", "solve_adjoint_of_lower",
+            "solve_upper_pairs_from_right", "solve_lower_pairs_from_right",
+            "solve_adjoint_of_upper_from_right", "solve_adjoint_of_lower_from_right",
+        ),
+        lambda a, lower, adjoint, right: 4 * right + 2 * adjoint + lower, dims=3,
     ),
-    doc="the x with a x = b, or of the adjoint of a, for the lower or upper triangle of a",
+    doc="the x with a x = b, or of the adjoint of a, for the lower or upper triangle of a; or if `right` "
+    "with x a = b",
 )  # fmt: skip

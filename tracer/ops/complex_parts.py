@@ -15,7 +15,7 @@ import numpy as np
 from ..operator import OPERATORS, Array, Operator, WholeCall, declare
 from ..spec import Spec, complex_dtype, real_dtype
 from . import decompositions, general_eigenvalues, matrix_functions
-from .complex_matrices import DETERMINANT, LOGARITHM, SIGN, determinant_of_pairs
+from .complex_matrices import DETERMINANT, LOGARITHM, SIGN, cofactors_of_pairs, determinant_of_pairs
 from .elementwise import complex_of, convert, elementwise, imag, multiply, real, zeros_like
 from .movement import of_pairs, pairs_of
 
@@ -172,8 +172,10 @@ def _pinv_above_of_pairs(
 
 BY_CALLS |= {
     name: _declare_on_pairs(f"{name}_on_pairs", "composite", body=body, needs_own_rule=True)
-    for name, body in (("pinv", _pinv_of_pairs), ("pinv_above", _pinv_above_of_pairs))
-}
+    for name, body in (
+        ("pinv", _pinv_of_pairs), ("pinv_above", _pinv_above_of_pairs), ("cofactors", cofactors_of_pairs)
+    )
+}  # fmt: skip
 BY_CALLS["cholesky"] = _declare_on_pairs(
     "cholesky_on_pairs", "decomposition", noun="factor",
     call=WholeCall(("factor_hermitian",), dims=3, refusal=("linalg.cholesky", "positive definite")),

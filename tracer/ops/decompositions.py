@@ -24,6 +24,7 @@ from ..operator import HOLOMORPHIC, OWN_RULES, Array, Operator, WholeCall, decla
 from ..spec import INT64, Spec, real_dtype, spec_of
 from .elementwise import (
     add,
+    conjugated,
     convert,
     equal,
     is_complex,
@@ -473,10 +474,6 @@ def product_of_reflections(a: np.ndarray, factors: np.ndarray) -> np.ndarray:
     return q
 
 
-def _solved_above(r: Array, b: Array) -> Array:
-    return triangular_solve(r, b, lower=False, transposed=False)
-
-
 def _qr_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     size = a_spec.shape[-1]
     q, r = plane_of(y, 0), rows_of(plane_of(y, 1), 0, size)
@@ -490,7 +487,7 @@ def _qr_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     half = lower_half(adjoint(inside))
     symmetric = half + adjoint(half)
     total = of_q + product(q, symmetric)
-    return adjoint(_solved_above(r, adjoint(total)))
+    return triangular_solve(conjugated(r), total, lower=False, transposed=True, right=True)
 
 
 qr = matrix(
@@ -544,16 +541,17 @@ def _lu_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     _require_inverse(upper)
     beyond = None
     if rows > size:
-        of_below = transposed(rows_of(g, size, rows))
-        beyond = transposed(triangular_solve(upper, of_below, lower=False, transposed=False))
+        of_below = rows_of(g, size, rows)
+        beyond = triangular_solve(upper, of_below, lower=False, transposed=True, right=True)
         of_top = of_top - _upper(product(transposed(rows_of(both, size, rows)), beyond))
     elif columns > size:
-        beyond = triangular_solve(lower, columns_of(g, size, columns), lower=True, transposed=True)
+        of_right = columns_of(g, size, columns)
+        beyond = triangular_solve(lower, of_right, lower=True, transposed=True, right=False)
         of_top = of_top - strictly_lower(product(beyond, transposed(columns_of(both, size, columns))))
     inside = strictly_lower(product(transposed(lower), strictly_lower(of_top)))
     inside = inside + _upper(product(_upper(of_top), transposed(upper)))
-    left = triangular_solve(lower, inside, lower=True, transposed=True)
-    found = transposed(triangular_solve(upper, transposed(left), lower=False, transposed=False))
+    left = triangular_solve(lower, inside, lower=True, transposed=True, right=False)
+    found = triangular_solve(upper, left, lower=False, transposed=True, right=True)
     if beyond is not None:
         found = concatenate(found, beyond, dim=rank - 2 if rows > size else rank - 1)
     places = columns_of(y, columns, columns + 1)

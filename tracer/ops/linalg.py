@@ -203,7 +203,7 @@ def _untransposed(a: Array) -> tuple[Array, bool]:
 def _solution(a: Array, b: Array) -> Array:
     inner, is_transposed = _untransposed(a)
     if inner.operator in (cholesky, cholesky_factor):
-        return triangular_solve(inner, b, lower=True, transposed=is_transposed)
+        return triangular_solve(inner, b, lower=True, transposed=is_transposed, right=False)
     return solve_factored(inner, eliminated(inner), b, transposed=is_transposed)
 
 
@@ -379,33 +379,37 @@ triangle = declare(
 )  # fmt: skip
 
 
-def _triangular_solution(a: Array, b: Array, lower: bool, transposed: bool) -> Array:
+def _triangular_solution(a: Array, b: Array, lower: bool, transposed: bool, right: bool) -> Array:
     inner, is_transposed = _untransposed(a)
-    return triangular_solution(inner, b, lower=lower != is_transposed, transposed=transposed != is_transposed)
+    options = {"lower": lower != is_transposed, "transposed": transposed != is_transposed}
+    return triangular_solution(inner, b, **options, right=right)
 
 
-def _infer_triangular_solve(a: Spec, b: Spec, lower: bool, transposed: bool) -> Spec:
+def _infer_triangular_solve(a: Spec, b: Spec, lower: bool, transposed: bool, right: bool) -> Spec:
     require_square("triangular_solve", a)
-    return require_sides("triangular_solve", a, b)
+    return require_sides("triangular_solve", a, b, right)
 
 
-def _triangle_cotangent(g: Array, a: Array, y: Array, lower: bool, transposed: bool) -> Array:
-    across = triangular_solve(a, g, lower=lower, transposed=not transposed)
-    first, second = (y, across) if transposed else (across, y)
-    return -1.0 * triangle(product(first, _swapped(second)), lower=lower)
+def _of_sides(g: Array, a: Array, lower: bool, transposed: bool, right: bool) -> Array:
+    return triangular_solve(a, g, lower=lower, transposed=not transposed, right=right)
+
+
+def _triangle_cotangent(g: Array, a: Array, y: Array, lower: bool, transposed: bool, right: bool) -> Array:
+    across = _of_sides(g, a, lower, transposed, right)
+    first, second = (y, across) if transposed != right else (across, y)
+    whole = product(_swapped(first), second) if right else product(first, _swapped(second))
+    return -1.0 * triangle(whole, lower=lower)
 
 
 triangular_solve = declare(
     "triangular_solve", "composite", "a b", infer=_infer_triangular_solve, body=_triangular_solution,
-    evaluate=lambda a, b, lower, transposed: of_each_matrix(
-        lambda a, b: solve_one_triangular(a, b, lower, transposed), a, b
+    evaluate=lambda a, b, lower, transposed, right: of_each_matrix(
+        lambda a, b: solve_one_triangular(a, b, lower, transposed, right), a, b
     ),
     grad_fn="LinalgSolveTriangular", needs_own_rule=True, of_complex=HOLOMORPHIC,
-    vjp={
-        "a": _triangle_cotangent,
-        "b": lambda g, a, lower, transposed: triangular_solve(a, g, lower=lower, transposed=not transposed),
-    },
-    doc="the x with a x = b, or a' x = b if `transposed`, of the lower or upper triangle of a",
+    vjp={"a": _triangle_cotangent, "b": _of_sides},
+    doc="the x with a x = b, or a' x = b if `transposed`, of the lower or upper triangle of a; or if `right` "
+    "with x a = b, or x a' = b",
 )  # fmt: skip
 
 # --- solutions by both triangles ----------------------------------------------------------------------------
@@ -418,13 +422,13 @@ def _factors_cotangent(g: Array, factors: Array, b: Array, y: Array, transposed:
     upper = triangle(both, lower=False)
     lower = both - upper + unit_like(both)
     if transposed:
-        outer = triangular_solve(upper, b, lower=False, transposed=True)
-        inner = triangular_solve(lower, outer, lower=True, transposed=True)
+        outer = triangular_solve(upper, b, lower=False, transposed=True, right=False)
+        inner = triangular_solve(lower, outer, lower=True, transposed=True, right=False)
         of_outer = factored_solution(factors, g, transposed=False)
         of_inner = product(upper, of_outer)
     else:
-        outer = triangular_solve(upper, g, lower=False, transposed=True)
-        inner = triangular_solve(lower, outer, lower=True, transposed=True)
+        outer = triangular_solve(upper, g, lower=False, transposed=True, right=False)
+        inner = triangular_solve(lower, outer, lower=True, transposed=True, right=False)
         of_outer, of_inner = y, product(upper, y)
     of_lower, of_upper = product(inner, _swapped(of_inner)), product(outer, _swapped(of_outer))
     of_both = of_lower - triangle(of_lower, lower=False) + triangle(of_upper, lower=False)
@@ -452,14 +456,11 @@ factored_solution = declare(
 # --- Cholesky -----------------------------------------------------------------------------------------------
 
 
-def _solved_with(y: Array, b: Array) -> Array:
-    return triangular_solve(conjugated(y), b, lower=True, transposed=True)
-
-
 def _cholesky_cotangent(g: Array, y: Array) -> Array:
     """With half of the diagonal of the lower triangle of y' g; symmetric, or Hermitian, as a is."""
     middle = lower_half(product(adjoint(y), g))
-    across = _solved_with(y, adjoint(_solved_with(y, adjoint(middle))))
+    half = triangular_solve(y, middle, lower=True, transposed=False, right=True)
+    across = triangular_solve(conjugated(y), half, lower=True, transposed=True, right=False)
     return 0.5 * (across + adjoint(across))
 
 

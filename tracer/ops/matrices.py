@@ -26,12 +26,12 @@ def require_square(name: str, a: Spec) -> None:
     equated(*a.shape[-2:])
 
 
-def require_sides(name: str, a: Spec, b: Spec) -> Spec:
-    if b.ndim != a.ndim or b.shape[:-2] != a.shape[:-2] or b.shape[-2] != a.shape[-1]:
-        raise ShapeError(
-            f"{name}: sides of shape (..., {a.shape[-1]}, m) expected, found {b.shape} for {a.shape}."
-        )
-    equated_shapes((*a.shape[:-2], a.shape[-1]), b.shape[:-1])
+def require_sides(name: str, a: Spec, b: Spec, right: bool = False) -> Spec:
+    side = -1 if right else -2
+    if b.ndim != a.ndim or b.shape[:-2] != a.shape[:-2] or b.shape[side] != a.shape[-1]:
+        wanted = f"(..., m, {a.shape[-1]})" if right else f"(..., {a.shape[-1]}, m)"
+        raise ShapeError(f"{name}: sides of shape {wanted} expected, found {b.shape} for {a.shape}.")
+    equated_shapes((*a.shape[:-2], a.shape[-1]), (*b.shape[:-2], b.shape[side]))
     return b
 
 
@@ -48,9 +48,9 @@ def _infer_eliminated(a: Spec) -> Spec:
     return a.with_shape((*a.shape[:-2], a.shape[-1] + 1, a.shape[-1]))
 
 
-def _infer_triangular(a: Spec, b: Spec, lower: bool, transposed: bool) -> Spec:
+def _infer_triangular(a: Spec, b: Spec, lower: bool, transposed: bool, right: bool) -> Spec:
     require_square("triangular_solution", a)
-    return require_sides("triangular_solution", a, b)
+    return require_sides("triangular_solution", a, b, right)
 
 
 def of_each_matrix(compute: Callable[..., np.ndarray], *operands: np.ndarray) -> np.ndarray:
@@ -89,14 +89,20 @@ def blas_routine(name: str, dtype: np.dtype) -> Callable[..., Any]:
     return scipy_linalg().blas.get_blas_funcs((name,), dtype=dtype)[0]
 
 
-def solve_triangular(a: np.ndarray, b: np.ndarray, lower: bool, transposed: bool) -> np.ndarray:
+def solve_triangular(
+    a: np.ndarray, b: np.ndarray, lower: bool, transposed: bool, right: bool = False
+) -> np.ndarray:
     """For one matrix, by BLAS: with a zero on the diagonal inf or nan, as in code."""
     if not b.size:
         return b
+    if b.flags.c_contiguous and not b.flags.f_contiguous:  # which BLAS would copy
+        return solve_triangular(a, b.T, lower, not transposed, not right).T
     if not a.flags.f_contiguous:  # which BLAS would copy
         a, lower, transposed = a.T, not lower, not transposed
     dtype = a.dtype if a.dtype == b.dtype else np.result_type(a, b)
-    return blas_routine("trsm", dtype)(1.0, a, b, lower=lower, trans_a=int(transposed))
+    return blas_routine("trsm", dtype)(
+        1.0, a, b, side=int(right), lower=lower, trans_a=int(transposed)
+    )  # fmt: skip
 
 
 def _inverse_norm(eliminated: np.ndarray) -> np.ndarray:
@@ -177,15 +183,17 @@ cholesky_factor = declare(
 )  # fmt: skip
 triangular_solution = declare(
     "triangular_solution", "matrix", "a b", infer=_infer_triangular,
-    evaluate=lambda a, b, lower, transposed: of_each_matrix(
-        lambda a, b: solve_triangular(a, b, lower, transposed), a, b
+    evaluate=lambda a, b, lower, transposed, right: of_each_matrix(
+        lambda a, b: solve_triangular(a, b, lower, transposed, right), a, b
     ),
     call=WholeCall(
-        ("solve_upper", "solve_lower"), lambda a, lower, transposed: int(lower != transposed),
-        transposes=lambda lower, transposed: transposed,
+        ("solve_upper", "solve_lower", "solve_upper_from_right", "solve_lower_from_right"),
+        lambda a, lower, transposed, right: 2 * right + (lower != transposed),
+        transposes=lambda lower, transposed, right: transposed,
     ),
     noun="solution",
-    doc="the x with a x = b, or a' x = b if `transposed`, of the lower or upper triangle of a",
+    doc="the x with a x = b, or a' x = b if `transposed`, of the lower or upper triangle of a; or if `right` "
+    "with x a = b, or x a' = b",
 )  # fmt: skip
 eliminated = declare(
     "eliminated", "matrix", "a", infer=_infer_eliminated,

@@ -24,7 +24,7 @@ from ..operator import (
     Walks,
     declare,
 )
-from ..spec import Spec, broadcast_shapes, complex_dtype, real_dtype, reshape_groups
+from ..spec import FLOATS, Spec, broadcast_shapes, complex_dtype, real_dtype, reshape_groups
 from .elementwise import zeros_like
 
 
@@ -93,8 +93,12 @@ def _has_pairs(x: np.ndarray, dtype: np.dtype) -> bool:
     return x.strides[-1] == x.itemsize and all(step % dtype.itemsize == 0 for step in x.strides[:-1])
 
 
+_WHOLES = {one.char: complex_dtype(one) for one in FLOATS}
+"""By the character of the parts' dtype, which is found sooner than the dtype."""
+
+
 def _evaluate_of_pairs(x: np.ndarray) -> np.ndarray:
-    dtype = complex_dtype(x.dtype)
+    dtype = _WHOLES[x.dtype.char]
     if not (x.flags.c_contiguous or _has_pairs(x, dtype)):
         x = np.ascontiguousarray(x)
     return x.view(dtype)[..., 0]

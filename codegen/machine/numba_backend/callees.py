@@ -17,7 +17,7 @@ from pullback.tracer.lapack import Routine
 from pullback.tracer.spec import BOOL, INT64, complex_dtype
 
 from ....tracer.records import record
-from ... import blas, host, lapack, sorting
+from ... import blas, host, lapack, sorting, triangles
 from ...ir.expressions import OF_INTEGERS
 from ...vector_math import staged
 from .. import host_entry
@@ -142,6 +142,27 @@ def _gemm_of_pairs(*given: Kind) -> Call:
         writer.builder.call(blas.define_of_pairs(writer.builder.module, dtype.name), parts)
 
     return Call(NONE, (dtype, BOOL, BOOL, a, b, dtype, out), emit)
+
+
+def _solve_triangle(*given: Kind) -> Call:
+    """`triangles.solve_triangle` of matrices of one dtype, or `solve_triangle_of_pairs`, with a flag more."""
+    *flags, a, out = given
+    rank, name = len(flags) - 1, "solve_triangle" if len(flags) == 3 else "solve_triangle_of_pairs"
+    if not all(isinstance(one, Array) and one.ndim == rank and one.dtype == a.dtype for one in (a, out)):  # type: ignore[union-attr]
+        raise TypeError(f"{name} is of matrices of one dtype, not of {a} and {out}")
+    if out.layout == "F":  # type: ignore[union-attr]
+        raise TypeError(f"{name} writes by row, not into {out}")
+    dtype = a.dtype  # type: ignore[union-attr]
+
+    def emit(writer: Writer, values: Sequence[Any]) -> None:
+        *parts, first, second = values
+        for one in (first, second):
+            strides = one.strides if rank == 2 else one.strides[:1]
+            parts += [one.data, *one.shape[:2], *strides]
+        define = triangles.define if rank == 2 else triangles.define_of_pairs
+        writer.builder.call(define(writer.builder.module, dtype.name), parts)
+
+    return Call(NONE, (*[BOOL] * len(flags), a, out), emit)
 
 
 def _lapack(routine: Routine, *given: Kind) -> Call:
@@ -281,7 +302,8 @@ def _reshape(array: Kind, shape: Kind) -> Call:
 _OWN: dict[Any, Callable[..., Call]] = {
     min: functools.partial(_of_integers, "<"), max: functools.partial(_of_integers, ">"),
     abs: _magnitude, slice: _slice, choose: _choice, np.reshape: _reshape, blas.gemm: _gemm,
-    blas.gemm_of_pairs: _gemm_of_pairs,
+    blas.gemm_of_pairs: _gemm_of_pairs, triangles.solve_triangle: _solve_triangle,
+    triangles.solve_triangle_of_pairs: _solve_triangle,
     **{OF_INTEGERS[name]: functools.partial(_ufunc_of_integers, combine) for name, combine in (
         ("gcd", operations.gcd), ("bitwise_left_shift", operations.left_shift),
         ("bitwise_right_shift", operations.right_shift),

@@ -25,6 +25,10 @@ from .vector_math import Definitions
 
 BLAS = {"float64": "cblas_dgemm", "float32": "cblas_sgemm"}
 BLAS_OF_PAIRS = {"float64": "cblas_zgemm", "float32": "cblas_cgemm"}
+TRSM = {
+    "solve_triangle": {"float64": "cblas_dtrsm", "float32": "cblas_strsm"},
+    "solve_triangle_of_pairs": {"float64": "cblas_ztrsm", "float32": "cblas_ctrsm"},
+}
 NO_MEMORY, MORE_ROWS = -1, -2
 FLAGS = "cc -std=c11 -O3 -fwrapv -ffp-contract=off -c; link with -lm"
 
@@ -170,6 +174,9 @@ class _File:
             return str(template.gemm(*common, BLAS[dtype.name]))
         if instance.function == "gemm_of_pairs":
             return str(template.gemm_of_pairs(*common, BLAS_OF_PAIRS[dtype.name]))
+        if instance.function in TRSM:
+            macro = getattr(template, instance.function)
+            return str(macro(*common, TRSM[instance.function][dtype.name]))
         if instance.function in ROUTINES:
             return _lapack(ROUTINES[instance.function], instance)
         if instance.function == sorting.pack.__name__:

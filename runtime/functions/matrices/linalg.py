@@ -149,21 +149,20 @@ def solved(a: Tensor, b: Tensor, is_vector: bool, left: bool = True, lower: bool
     a, b = as_dtype(a, dtype), as_dtype(b, dtype)
     if is_vector:
         return reshape_to(found := solved(a, b.unsqueeze(-1), False), tuple(found.shape[:-1]))
-    if not left:
-        other = None if lower is None else not lower
-        return transpose(solved(transpose(a, -2, -1), transpose(b, -2, -1), False, lower=other), -2, -1)
-    if b.ndim < 2 or b._value.shape[-2] != a._value.shape[-1]:
+    if not left and lower is None:
+        return transpose(solved(transpose(a, -2, -1), transpose(b, -2, -1), False), -2, -1)
+    if b.ndim < 2 or b._value.shape[-2 if left else -1] != a._value.shape[-1]:
         fail(
             ShapeError,
-            f"linalg.solve: Incompatible shapes of A and B for the equation AX = B: {tuple(a.shape)} and "
-            f"{tuple(b.shape)}",
+            f"linalg.solve: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B: "
+            f"{tuple(a.shape)} and {tuple(b.shape)}",
         )
     sizes, sides = a._value.shape, b._value.shape
     if sizes[:-2] != sides[:-2]:
         batch = np.broadcast_shapes(tuple(sizes[:-2]), tuple(sides[:-2]))
         a, b = expand_to(a, (*batch, *sizes[-2:])), expand_to(b, (*batch, *sides[-2:]))
     if lower is not None:
-        return apply(la.triangular_solve, a, b, lower=lower, transposed=False)
+        return apply(la.triangular_solve, a, b, lower=lower, transposed=False, right=not left)
     return apply(la.solve, a, b)
 
 
