@@ -320,7 +320,7 @@ def cofactors_of_singular_pairs(a: np.ndarray, out: np.ndarray, room: np.ndarray
         held = room[1, k, 0]
         room[1, k, 0] = room[1, column, 0]
         room[1, column, 0] = held
-        turn = 1.0 if (row == k) == (column == k) else -1.0
+        turn = (1.0 if row == k else -1.0) * (1.0 if column == k else -1.0)
         x = turn * a[k, k, 0]
         y = turn * a[k, k, 1]
         kept = re

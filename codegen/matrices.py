@@ -358,7 +358,8 @@ def cofactors_of_singular(a: np.ndarray, out: np.ndarray, room: np.ndarray) -> N
         exchange(room[:1].T, k, row)
         exchange(room[1:2].T, k, column)
         pivot = a[k, k]
-        total *= pivot if (row == k) == (column == k) else -pivot
+        total *= pivot if row == k else -pivot
+        total *= 1.0 if column == k else -1.0
         if pivot != 0.0:
             for i in range(k + 1, size):
                 factor = a[i, k] / pivot

@@ -64,6 +64,53 @@ GEMM(cblas_sgemm, float)
         z[1] = *(const T *)alpha * im + (keep == 0 ? 0 : keep * z[1]); \\
     } \\
 }
+#define TRSM(NAME, T) void NAME(int order, int side, int triangle, int ta, int diagonal, int m, int n, \\
+    T alpha, const T *a, int sa, T *b, int sb) \\
+{ \\
+    int size = side == 141 ? m : n, sides = side == 141 ? n : m; \\
+    ptrdiff_t sr = ta == 111 ? sa : 1, sc = ta == 111 ? 1 : sa; \\
+    if (side == 142) { ptrdiff_t kept = sr; sr = sc; sc = kept; } \\
+    int first = (triangle == 122) == ((ta == 111) == (side == 141)); \\
+    for (int j = 0; j < sides; j++) for (int done = 0; done < size; done++) { \\
+        int i = first ? done : size - 1 - done; \\
+        T *x = side == 141 ? b + j : b + (ptrdiff_t)j * sb; \\
+        ptrdiff_t step = side == 141 ? sb : 1; \\
+        T found = x[i * step]; \\
+        for (int k = first ? 0 : i + 1; k < (first ? i : size); k++) \\
+            found -= a[i * sr + k * sc] * x[k * step]; \\
+        x[i * step] = diagonal == 131 ? found / a[i * sr + i * sc] : found; \\
+    } \\
+}
+TRSM(cblas_dtrsm, double)
+TRSM(cblas_strsm, float)
+#define TRSM_OF_PAIRS(NAME, T) void NAME(int order, int side, int triangle, int ta, int diagonal, int m, \\
+    int n, const void *alpha, const void *given, int sa, void *out, int sb) \\
+{ \\
+    const T *a = given; \\
+    int size = side == 141 ? m : n, sides = side == 141 ? n : m; \\
+    ptrdiff_t sr = ta == 111 ? sa : 1, sc = ta == 111 ? 1 : sa; \\
+    if (side == 142) { ptrdiff_t kept = sr; sr = sc; sc = kept; } \\
+    int first = (triangle == 122) == ((ta == 111) == (side == 141)); \\
+    for (int j = 0; j < sides; j++) for (int done = 0; done < size; done++) { \\
+        int i = first ? done : size - 1 - done; \\
+        T *x = (T *)out + 2 * (side == 141 ? j : (ptrdiff_t)j * sb), *y; \\
+        ptrdiff_t step = side == 141 ? sb : 1; \\
+        T re = x[2 * i * step], im = x[2 * i * step + 1]; \\
+        for (int k = first ? 0 : i + 1; k < (first ? i : size); k++) { \\
+            const T *c = a + 2 * (i * sr + k * sc); \\
+            T p = ta == 113 ? -c[1] : c[1]; \\
+            y = x + 2 * k * step; \\
+            re -= c[0] * y[0] - p * y[1]; \\
+            im -= c[0] * y[1] + p * y[0]; \\
+        } \\
+        const T *c = a + 2 * (i * sr + i * sc); \\
+        T p = ta == 113 ? -c[1] : c[1], square = c[0] * c[0] + p * p; \\
+        x[2 * i * step] = diagonal == 131 ? (re * c[0] + im * p) / square : re; \\
+        x[2 * i * step + 1] = diagonal == 131 ? (im * c[0] - re * p) / square : im; \\
+    } \\
+}
+TRSM_OF_PAIRS(cblas_ztrsm, double)
+TRSM_OF_PAIRS(cblas_ctrsm, float)
 GEMM_OF_PAIRS(cblas_zgemm, double)
 GEMM_OF_PAIRS(cblas_cgemm, float)
 """

@@ -103,6 +103,8 @@ WHOLES: dict[str, Callable[..., Any]] = {
     "inv": pb.linalg.inv,
     "slogdet": lambda a: pb.linalg.slogdet(a)[1],
     "solve_triangular": lambda a: pb.linalg.solve_triangular(a, a[:, :3], upper=True),
+    "from the right": lambda a: pb.linalg.solve_triangular(a, a[:20], upper=True, left=False),
+    "from the right, by column": lambda a: pb.linalg.solve_triangular(a.mT, a[:3], upper=True, left=False),
     "sort": lambda a: pb.sort(a, dim=0)[0],
     "sort positions": lambda a: a * pb.sort(a.round(), dim=0)[1],
     "searchsorted": lambda a: a * pb.searchsorted(a[0], a) + a * pb.searchsorted(a[0], a, right=True),
@@ -113,6 +115,11 @@ WHOLES: dict[str, Callable[..., Any]] = {
     "complex qr": lambda a: abs(pb.linalg.qr(a + 1j * a.mT)[0]),
     "complex products": lambda a: abs((a + 1j * a.mT) @ (a - 2j).mH).sum(),
     "complex solve": lambda a: abs(pb.linalg.solve(a + 1j * a.mT, a[:, :3] + 0j)).sum(),
+    "complex from the right": lambda a: abs(
+        pb.linalg.solve_triangular((a + 1j * a.mT).mH, a[:20] + 0j, upper=False, left=False)
+    ).sum(),
+    "determinant": pb.grad(lambda a: pb.linalg.det(a / a.shape[0])),
+    "complex determinant": pb.grad(lambda a: abs(pb.linalg.det((a + 1j * a.mT) / a.shape[0]))),
     "complex cholesky": lambda a: abs(pb.linalg.cholesky(a + 0.01j * (a.tril() - a.tril().mT))).sum(),
     "complex eigh": lambda a: pb.linalg.eigh(a + 1j * a.mT)[0],
     "complex svd": lambda a: pb.linalg.svdvals(a[:, :3] * (1 + 2j)) + pb.linalg.svd(a + 1j * a.mT)[1][:3],

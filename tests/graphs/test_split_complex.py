@@ -350,6 +350,16 @@ EQUATIONS: dict[str, tuple[str, Callable[..., Any]]] = {
     ),
     "conjugate": ("solve_adjoint", lambda a, b: pb.linalg.solve_triangular(a.conj(), b, upper=False)),
     "transposed": ("solve_lower_pairs(", lambda a, b: pb.linalg.solve_triangular(a.mT, b, upper=False)),
+    "lower from the right": (
+        "solve_lower_pairs_from_right(",
+        lambda a, b: pb.linalg.solve_triangular(a, b.mT, upper=False, left=False),
+    ),
+    "upper from the right": (
+        "solve_adjoint_of_lower_from_right(",
+        lambda a, b: pb.linalg.solve_triangular(a.mH, b.mT, upper=True, left=False),
+    ),
+    "determinant": ("cofactors_of_pairs(", lambda a, b: pb.linalg.det(a) / 2.0 ** a.shape[-1]),
+    "logarithm of a determinant": ("determine_pairs(", lambda a, b: pb.linalg.slogdet(a)[1]),
     "Cholesky": ("factor_hermitian(", lambda a, b: pb.linalg.cholesky(a @ a.mH + pb.eye(a.shape[-1]))),
     "a real matrix": ("eliminate(", lambda a, b: pb.linalg.solve(a.real, b)),
 }  # fmt: skip
