@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
+from ..tracer.ops.ordering import MOST_SELECTED, SHORT
 from .sorting import order, pack, sort
 
 LONG, NEAR = 4096, 128
@@ -12,6 +15,8 @@ in order."""
 AT_ONCE = 256
 """Neighbours in order that are compared without a branch before equal ones are looked for."""
 
+LEAST_SAMPLES = 512
+"""Keys of a sample, twice as many until its third power is four times the square of the number of keys."""
 MOVES = 4
 """Steps for each number that are taken to put numbers with the same first bits in order."""
 
@@ -53,6 +58,123 @@ def sort_floats(keys: np.ndarray, out: np.ndarray) -> None:
             if keys[place] == 0.0:
                 out[first] = keys[place]
                 first += 1
+
+
+def select_floats(keys: np.ndarray, places: np.ndarray, out: np.ndarray) -> None:
+    """The elements that stand at places of the keys in order into the first of `out`; what follows is room.
+
+    Keys between two of a sample that enclose a place are sorted, or all of them: where there are few, or the
+    sample does not tell, as of many equal ones or nan. R. W. Floyd and R. L. Rivest, Expected time bounds for
+    selection (1975).
+
+    Args:
+        keys: shape (n,), floats.
+        places: shape (m,), int64, from 0 to n - 1.
+        out: shape (m + n,), of the dtype of the keys.
+
+    >>> select_floats(x[i], places[i], values[i])
+    """
+    size = keys.shape[0]
+    count = places.shape[0]
+    first = 0  # of the places whose elements lie behind the results, in order, and how many these are
+    known = 0
+    for wanted in range(count):
+        place = 1 * places[wanted]
+        if place < first or place >= first + known:
+            first = 0
+            known = 0
+            if size > SHORT and count <= MOST_SELECTED:
+                if place == size - 1:  # the largest
+                    largest = -inf
+                    for one in range(size):
+                        key = keys[one]
+                        largest = key if key > largest or key != key else largest
+                    first = place
+                    known = 1
+                    out[count] = largest
+                else:
+                    samples = LEAST_SAMPLES
+                    while samples * samples * samples < 4 * size * size:
+                        samples += samples
+                    spread = 1
+                    while spread * spread < 4 * samples:
+                        spread += spread
+                    step = size * 618034 // 1000000  # of the golden section, so that no part is left out
+                    sampled = 0
+                    for one in range(samples):
+                        out[count + one] = keys[sampled]
+                        sampled += step
+                        sampled -= size if sampled >= size else 0
+                    sort(out[count : count + samples])
+                    middle = place * samples // size
+                    low = -inf
+                    if middle >= spread:
+                        low = 1.0 * out[count + middle - spread]
+                    high = inf
+                    if middle + spread < samples:
+                        high = 1.0 * out[count + middle + spread]
+                    for one in range(size):
+                        key = keys[one]
+                        out[count + known] = key
+                        first += 1 if key < low else 0
+                        known += 1 if key >= low and key <= high else 0
+                    sort(out[count : count + known])
+            if place < first or place >= first + known:
+                first = 0
+                known = size
+                for one in range(size):
+                    out[count + one] = keys[one]
+                sort(out[count:])
+        found = 1.0 * out[count + place - first]
+        if found == 0.0:  # of both signs, in the order in which they are given
+            left = 1 * place
+            for one in range(size):
+                left -= 1 if keys[one] < 0.0 else 0
+            to = 0
+            while left > 0 or keys[to] != 0.0:
+                left -= 1 if keys[to] == 0.0 else 0
+                to += 1
+            found = 1.0 * keys[to]
+        out[wanted] = found
+
+
+def find_selected(keys: np.ndarray, places: np.ndarray, values: np.ndarray, out: np.ndarray) -> None:
+    """Where the elements lie that stand at places of the keys in order, given these; equal ones as they lie.
+
+    Args:
+        keys: shape (n,), floats.
+        places, values: shape (m,), as of `select_floats`, and what it finds.
+        out: shape (m,), int64.
+
+    >>> find_selected(x[i], places[i], values[i], positions[i])
+    """
+    size = keys.shape[0]
+    for wanted in range(places.shape[0]):
+        found = 1.0 * values[wanted]
+        left = 1 * places[wanted]
+        start = 0
+        same = 0
+        if found == found:
+            for one in range(size):
+                left -= 1 if keys[one] < found else 0
+        else:
+            for one in range(size):
+                left -= 1 if keys[one] == keys[one] else 0
+        goes_on = True
+        while goes_on:  # through blocks without what is looked for
+            same = 0
+            for one in range(start, min(start + AT_ONCE, size)):
+                same += 1 if keys[one] == found or (found != found and keys[one] != keys[one]) else 0
+            goes_on = same <= left and start + AT_ONCE < size
+            left -= same if goes_on else 0
+            start += AT_ONCE if goes_on else 0
+        goes_on = True
+        while goes_on:
+            is_same = keys[start] == found or (found != found and keys[start] != keys[start])
+            goes_on = (left > 0 or not is_same) and start + 1 < size
+            left -= 1 if is_same else 0
+            start += 1 if goes_on else 0
+        out[wanted] = start
 
 
 def order_positions(keys: np.ndarray, out: np.ndarray) -> None:
@@ -197,6 +319,8 @@ def search_right(ordered: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> No
 FUNCTIONS = (
     sort_integers,
     sort_floats,
+    select_floats,
+    find_selected,
     order_positions,
     sort_positions,
     sort_float_positions,

@@ -24,6 +24,7 @@ from .rewriting.diagonals import scale_by_diagonals, take_diagonals
 from .rewriting.factors import factor_sums
 from .rewriting.layouts import transpose_tables
 from .rewriting.online import sum_online
+from .rewriting.ordered_rows import sort_once
 from .rewriting.quotients import share_reciprocals
 from .rewriting.simplify import Simplifier, expand_composites, expand_ruled
 from .rewriting.stacks import stack_products
@@ -58,6 +59,7 @@ def optimise(graph: Graph) -> Graph:
         batch_calls,
         simplify,
         expand_composites,
+        sort_once,
         simplify,
         join_padded_terms,
         simplify,

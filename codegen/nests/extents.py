@@ -346,6 +346,11 @@ def _ordering(node: Node, operands: list[Symbols]) -> Symbols:
     return (*map(unify, batch, operands[-1]), operands[-1][-1])
 
 
+def _selection(node: Node, operands: list[Symbols]) -> Symbols:
+    """Elements of each row, and room for it."""
+    return (*_ordering(node, operands)[:-1], fresh(node.shape[-1]))
+
+
 def _matrix(node: Node, operands: list[Symbols]) -> Symbols:
     """Square matrices, or such and sides of equations."""
     *batch, rows, columns = operands[0]
@@ -507,6 +512,7 @@ _RULES: dict[str, Rule] = {
     "on_pairs": _fresh,
     "product_of_pairs": _product_of_pairs,
     "eliminated_pairs": _decomposition_of_pairs,
+    "selection": _selection,
     "determined_pairs": _determinants_of_pairs,
     "cofactor_pairs": _decomposition_of_pairs,
     "eliminated_pairs_solution": _solution_of_pairs,

@@ -10,7 +10,7 @@ from ...tracer.errors import ArgumentError
 from ...tracer.spec import INT64
 from ..functions import PUBLIC
 from ..functions.common import array_dtype, as_dtype, fail, one_dim, own_dim
-from ..functions.reductions.ordering import between, ordered_positions, ordered_values
+from ..functions.reductions.ordering import between, ordered_positions, ordered_values, selected
 from ..functions.selections.selection import take_along_dim
 from ..tape.apply import wrap
 from ..tensors.conversion import holds_tensor, tensor_of
@@ -89,14 +89,14 @@ def _along(a: Any, axis: int | None) -> tuple[Tensor, int]:
 def median(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The mean of the two middle elements, where PyTorch's median is the lower of them."""
     x = averaged(a)
-    ordered = _ordered(x, axis)
-    count = ordered.shape[-1]
+    rows = _rows(x, axis)
+    count = rows.shape[-1]
     if not count:
         return PUBLIC["quantile"](x, 0.5, axis, keepdims)  # which raises
-    middle = ordered[..., count // 2]
+    found = selected(rows, np.array([(count - 1) // 2, count // 2, count - 1]))
+    middle, last = found[..., 1], found[..., 2]
     if count % 2 == 0:
-        middle = 0.5 * (ordered[..., count // 2 - 1] + middle)
-    last = ordered[..., -1]
+        middle = 0.5 * (found[..., 0] + middle)
     return _shaped(PUBLIC["where"](PUBLIC["isnan"](last), last, middle), x, axis, keepdims, 0)
 
 
@@ -132,11 +132,15 @@ def _shares(q: Any) -> Any:
 
 def _ordered(x: Tensor, axis: Any) -> Tensor:
     """The elements that are combined, in order along the last dimension."""
+    return ordered_values(_rows(x, axis), -1)
+
+
+def _rows(x: Tensor, axis: Any) -> Tensor:
+    """The elements that are combined, along the last dimension."""
     axes = axes_of(axis, x, "quantile")
     rest = [dim for dim in range(x.ndim) if dim not in axes]
     moved = FUNCTIONS[np.transpose](x, (*rest, *axes))
-    flat = moved.reshape((*(x.shape[dim] for dim in rest), -1))
-    return ordered_values(flat, -1)
+    return moved.reshape((*(x.shape[dim] for dim in rest), -1))
 
 
 def _shaped(found: Tensor, x: Tensor, axis: Any, keepdims: bool, extra: int) -> Tensor:

@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from extent import machine_code
 
 import pullback as pb
+from pullback.runtime.tape.apply import apply
+from pullback.testing import check_gradients
 from pullback.tracer.errors import ArgumentError
+from pullback.tracer.ops.ordering import selected_positions, selected_values
 
 pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
@@ -220,3 +224,74 @@ def test_places_are_searched_in_every_step_of_a_loop_and_for_every_row_of_a_batc
         binned(x, np.array([1.0, 3.0, 2.0]))
     with pytest.raises(ArgumentError, match="side"):
         pb.compile(lambda x: np.searchsorted(edges, x, "middle"))(x)
+
+
+# --- few elements of rows in order ------------------------------------------------------------------------
+
+
+def hard_rows(size: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(size)
+    plain = rng.standard_normal(size)
+    return {
+        "all differ": plain,
+        "in order": np.sort(plain),
+        "all equal": np.full(size, 2.5),
+        "few values": rng.integers(-2, 3, size) * 1.0,
+        "zeros of both signs": np.where(rng.random(size) < 0.8, rng.choice([0.0, -0.0], size), plain),
+        "nan": np.where(rng.random(size) < 0.3, np.nan, plain),
+        "infinite": np.where(rng.random(size) < 0.6, np.inf * np.sign(plain), plain),
+        "in periods": np.arange(size) % 7 - 3.0,
+    }
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("size", [1, 6, 1001, 5000])
+def test_few_elements_are_selected_as_a_stable_sort_finds_them(size: int, dtype: str) -> None:
+    """With their positions, the gradients' places; in machine code and eager."""
+    places = np.array([size // 2, (size - 1) // 3, size - 1, 0, size // 2])
+
+    def found(x: Any) -> Any:
+        values = apply(selected_values, x, pb.tensor(places))
+        return values, apply(selected_positions, x._detached(), pb.tensor(places), values._detached())
+
+    with machine_code("selection"):
+        compiled = pb.compile(found)
+        for name, row in hard_rows(size).items():
+            x = row.astype(dtype)
+            order = np.argsort(x, kind="stable")[places]
+            for function in (compiled, found):
+                values, positions = function(pb.tensor(x))
+                np.testing.assert_array_equal(positions.numpy(), order, err_msg=name)
+                np.testing.assert_array_equal(values.numpy(), x[order], err_msg=name)
+                np.testing.assert_array_equal(np.signbit(values.numpy()), np.signbit(x[order]), err_msg=name)
+
+
+def test_medians_and_quantiles_sort_nothing() -> None:
+    rows = np.random.default_rng(0).standard_normal((3, 1200))
+    weights = np.linspace(1.0, 2.0, 3)
+    for function in (
+        lambda a: np.median(a, axis=1),
+        lambda a: np.quantile(a, 0.3, axis=1),
+        lambda a: np.percentile(a, [10.0, 60.0], axis=1)[1],
+    ):
+
+        def loss(a: Any, function: Any = function) -> Any:
+            return (function(a) * weights).sum()
+
+        compiled = pb.value_and_grad(pb.compile(loss))
+        value, slope = compiled(rows)
+        np.testing.assert_allclose(value, loss(rows), rtol=1e-12)
+        np.testing.assert_allclose(slope, pb.grad(loss)(rows), rtol=1e-12)
+        np.testing.assert_allclose(slope.sum(1), weights, rtol=1e-12)
+        source = compiled.source(rows)
+        assert "select_floats(" in source and "sort_float" not in source
+    check_gradients(lambda a: (np.median(a, axis=1) * weights).sum(), rows[:, :6])
+
+
+def test_rows_that_are_sorted_with_a_gradient_are_sorted_once() -> None:
+    a, weights = np.random.default_rng(0).standard_normal((2, 3, 40))
+    compiled = pb.value_and_grad(pb.compile(lambda a: (np.sort(a) * weights).sum()))
+    value, slope = compiled(a)
+    np.testing.assert_allclose(value, (np.sort(a) * weights).sum())
+    np.testing.assert_array_equal(np.take_along_axis(slope, np.argsort(a), -1), weights)
+    assert compiled.source(a).count("sort_float") == 2  # its import, and one call

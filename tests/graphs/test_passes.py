@@ -29,7 +29,7 @@ PIPELINE = {
     "share_reciprocals", "transpose_tables", "add_in_place", "move_when_read",
     "prune_loops", "name_the_last", "copy_what_is_viewed", "form_all_calls", "form_calls",
     "form_calls_in_bodies", "copy_operands", "name_stacks", "separate_bodies", "silent", "silence_bodies",
-    "take_diagonals", "scale_by_diagonals",
+    "take_diagonals", "scale_by_diagonals", "sort_once",
 }  # fmt: skip
 
 

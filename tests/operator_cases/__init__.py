@@ -62,7 +62,10 @@ NOT_IN_THE_TABLE = {
     "ruled": "its attributes hold graphs: tests/gradients/test_custom_rules.py",
     "loop": "its attributes hold a graph: tests/loops/test_loops.py",
     "loop_result": "of a loop alone: tests/loops/test_loops.py",
-    "searchsorted": "of rows in order: tests/functions/test_sorting.py",
+    **dict.fromkeys(
+        ("searchsorted", "selection", "selected_positions", "selected_values"),
+        "of rows in order: tests/functions/test_sorting.py",
+    ),
     "solve": MATRICES,
     "solve_factored": MATRICES,
     "lu_solve": MATRICES,

@@ -8,7 +8,7 @@ from ..operator import Array, WholeCall, declare
 from ..spec import INT64, Spec
 from .creation import iota
 from .indexing import scatter_add
-from .movement import expand, reshape
+from .movement import between, expand, reshape
 
 
 def _infer(x: Spec) -> Spec:
@@ -39,13 +39,19 @@ def _values_cotangent(g: Array, x: Array) -> Array:
         order += np.arange(0, x.size, x.shape[-1])[:, None]
         found.reshape(-1)[order] = g.reshape(order.shape)
         return found
-    shape = tuple(x.shape)
-    places = []
+    order = sorted_positions(x, stable=True)
+    return scatter_add(g, *rows_of_positions(x, order), order, shape=tuple(x.shape))
+
+
+def rows_of_positions(x: Array, positions: Array) -> list[Array]:
+    """In which row each position is, by all dimensions but the last."""
+    shape = tuple(positions.shape)
+    rows = []
     for dim, extent in enumerate(shape[:-1]):
         numbers = np.arange(extent) if isinstance(x, np.ndarray) else _numbers(x, extent)
         column = tuple(extent if one == dim else 1 for one in range(len(shape)))
-        places.append(expand(reshape(numbers, shape=column), shape=shape))
-    return scatter_add(g, *places, sorted_positions(x, stable=True), shape=shape)
+        rows.append(expand(reshape(numbers, shape=column), shape=shape))
+    return rows
 
 
 sorted_values = declare(
@@ -144,6 +150,80 @@ sorted_positions = declare(
     doc="for each row the positions that sort it, nan last, and equal elements in order if `stable`, else as "
     "NumPy leaves them",
 )  # fmt: skip
+
+
+# --- few elements of rows in order --------------------------------------------------------------------------
+
+SHORT = 1000
+"""Rows up to which a sort takes no longer than what finds some elements alone ..."""
+MOST_SELECTED = 8
+"""... and how many of these are found one by one."""
+
+
+def _infer_selected(x: Spec, places: Spec) -> Spec:
+    return Spec(_infer_places(x, places, False).shape, x.dtype)
+
+
+def _infer_selection(x: Spec, places: Spec) -> Spec:
+    """With room for each row behind its elements."""
+    found = _infer_selected(x, places)
+    return found.with_shape((*found.shape[:-1], found.shape[-1] + x.shape[-1]))
+
+
+def _evaluate_selected(x: np.ndarray, places: np.ndarray) -> np.ndarray:
+    wanted = sorted({*places.ravel().tolist()})
+    if x.shape[-1] > SHORT and len(wanted) <= MOST_SELECTED:
+        found = np.empty(places.shape, x.dtype)
+        for place in wanted:  # NumPy's partition by one place alone is quick
+            chosen = np.partition(x, place, axis=-1)[..., place : place + 1]
+            found = np.where(places == place, chosen, found)
+        if found.all():  # of zeros the sign says which of them it is
+            return found
+    return np.take_along_axis(_evaluate_values(x), places, -1)
+
+
+def _selected(x: Array, places: Array) -> Array:
+    return between(selection(x, places), -1, 0, places.shape[-1])
+
+
+def _selected_cotangent(g: Array, x: Array, places: Array, y: Array) -> Array:
+    found = selected_positions(x, places, y)
+    return scatter_add(g, *rows_of_positions(x, found), found, shape=tuple(x.shape))
+
+
+def _evaluate_selected_positions(x: np.ndarray, places: np.ndarray, values: np.ndarray) -> np.ndarray:
+    found = np.empty(places.shape, np.int64)
+    for at in np.ndindex(places.shape):
+        row, one = x[at[:-1]], values[at]
+        if one == one:
+            before, same = np.count_nonzero(row < one), row == one
+        else:
+            same = row != row
+            before = row.size - np.count_nonzero(same)
+        found[at] = np.flatnonzero(same)[places[at] - before]
+    return found
+
+
+selection = declare(
+    "selection", "ordering", "x places", infer=_infer_selection,
+    evaluate=lambda x, places: np.concatenate([_evaluate_selected(x, places), x], -1),
+    call=WholeCall(("select_floats",), dims=1), noun="selection",
+    doc="the elements that stand at places of each row in order, and room for the row",
+)  # fmt: skip
+selected_positions = declare(
+    "selected_positions", "ordering", "x places values",
+    infer=lambda x, places, values: Spec(_infer_selected(x, places).shape, INT64),
+    evaluate=_evaluate_selected_positions, call=WholeCall(("find_selected",), dims=1), noun="position",
+    doc="where the elements lie that stand at places of each row in order, given these as well; equal ones "
+    "stand as they lie",
+)  # fmt: skip
+selected_values = declare(
+    "selected_values", "composite", "x places", infer=_infer_selected, evaluate=_evaluate_selected,
+    body=_selected, vjp={"x": _selected_cotangent}, needs_own_rule=True, grad_fn="Sort",
+    doc="the elements that stand at places of each row in order: equal elements as they lie and nan last",
+)  # fmt: skip
+
+# --- places of what is looked for ---------------------------------------------------------------------------
 
 
 def _infer_places(ordered: Spec, wanted: Spec, right: bool) -> Spec:

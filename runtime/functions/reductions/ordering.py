@@ -13,7 +13,13 @@ from ....tracer.operator import Operator
 from ....tracer.ops import elementwise as e
 from ....tracer.ops import indexing as x_ops
 from ....tracer.ops import reduction as r
-from ....tracer.ops.ordering import sorted_positions, sorted_values
+from ....tracer.ops.ordering import (
+    MOST_SELECTED,
+    selected_positions,
+    selected_values,
+    sorted_positions,
+    sorted_values,
+)
 from ....tracer.spec import INT64
 from ....tracer.trace import is_tracing
 from ...tape.apply import apply, unwrap, wrap
@@ -106,6 +112,25 @@ def ordered_values(x: Tensor, dim: int) -> Tensor:
     return movedim(apply(sorted_values, movedim(x, dim, -1)), -1, dim)
 
 
+def selected(x: Tensor, places: np.ndarray) -> Tensor:
+    """The elements at these places, a row of them, of each row of x in order: `ordered_values` of few."""
+    batch = tuple(x._value.shape[:-1])
+    if array_dtype(x).kind != "f" or places.size > MOST_SELECTED:
+        return index_select(ordered_values(x, -1), x.ndim - 1, wrap(places))
+    wanted = reshape_to(wrap(places), (*(1 for _ in batch), places.size))
+    return apply(selected_values, x, expand_to(wanted, (*batch, places.size)))
+
+
+def _position_at(x: Tensor, dim: int, place: int) -> Tensor:
+    """Where the element lies that stands at a place of each row along a dimension in order."""
+    if array_dtype(x).kind != "f":
+        return _between(ordered_positions(x, dim), dim, place, place + 1)
+    rows = movedim(x._detached(), dim, -1)
+    places = expand_to(wrap(np.array(place)), (*tuple(rows._value.shape[:-1]), 1))
+    found = apply(selected_positions, rows, places, apply(selected_values, rows, places))
+    return movedim(found, -1, dim)
+
+
 _sorted = direct(sorted_values, kinds="f")
 
 
@@ -164,7 +189,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
         fail(DimensionError, f"kthvalue(): selected number k out of range for dimension {dim}: k = {k}")
     if not x.ndim:
         return _chosen("kthvalue", x, wrap(np.zeros((), np.int64)), 0)
-    order = _between(ordered_positions(x, dim), dim, k - 1, k)
+    order = _position_at(x, dim, k - 1)
     return squeezed(_chosen("kthvalue", x, order, dim), dim, keepdim)
 
 
@@ -206,7 +231,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         return _chosen("median", x, wrap(np.zeros((), np.int64)), 0, 1)
     require_elements(x, (dim,), "median")
     count = x._value.shape[dim]
-    order = _between(ordered_positions(x, dim), dim, (count - 1) // 2, (count - 1) // 2 + 1)
+    order = _position_at(x, dim, (count - 1) // 2)
     if array_dtype(x).kind == "f":
         nans = isnan(x)
         first = argmax(as_dtype(nans, INT64), dim, keepdim=True)
@@ -301,15 +326,15 @@ def _quantile(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str
     dims = all_dims(dim, x.ndim, name)
     merged = flattened(x, dims)
     require_elements(merged, (merged.ndim - 1,), name)
-    ordered = ordered_values(merged, -1)
     fractions = _fractions(q, name)
     if name == "nanquantile":
+        ordered = ordered_values(merged, -1)
         found = _between_places_of_numbers(ordered, wrap(fractions).reshape(-1), interpolation)
     elif isinstance(fractions, np.ndarray):
-        found = _between_known_places(ordered, fractions.reshape(-1), interpolation)
+        found = _between_known_places(merged, fractions.reshape(-1), interpolation)
     else:
-        found = _between_places(ordered, fractions.reshape(-1), interpolation)
-    last = ordered.ndim - 1
+        found = _between_places(ordered_values(merged, -1), fractions.reshape(-1), interpolation)
+    last = merged.ndim - 1
     found = permuted(found, [last, *range(last)])
     kept = [
         1 if axis in dims else extent for axis, extent in enumerate(x.shape) if keepdim or axis not in dims
@@ -330,16 +355,17 @@ def _fractions(q: Any, name: str) -> np.ndarray | Tensor:
     return as_dtype(q, FLOAT64)
 
 
-def _between_known_places(ordered: Tensor, fractions: np.ndarray, interpolation: str) -> Tensor:
-    """The elements of sorted rows at these fractions of their length; nan where there is one."""
-    last = ordered.ndim - 1
-    places = fractions * (ordered._value.shape[last] - 1)
+def _between_known_places(x: Tensor, fractions: np.ndarray, interpolation: str) -> Tensor:
+    """The elements of rows in order at these fractions of their length; nan where there is one."""
+    last, count, size = x.ndim - 1, fractions.size, x._value.shape[x.ndim - 1]
+    places = fractions * (size - 1)
     if interpolation in ROUNDINGS:
         places = ROUNDINGS[interpolation](places)
     low, high = np.floor(places).astype(np.int64), np.ceil(places).astype(np.int64)
-    below, above = (index_select(ordered, last, wrap(one)) for one in (low, high))
+    found = selected(x, np.concatenate((low, high, [size - 1])))
+    below, above = part(found, last, 0, count), part(found, last, count, 2 * count)
     weight = np.full_like(places, 0.5) if interpolation == "midpoint" else places - low
-    return _or_nan(between(below, above, wrap(weight.astype(array_dtype(ordered)))), ordered)
+    return _or_nan(between(below, above, wrap(weight.astype(array_dtype(x)))), found)
 
 
 def _between_places(ordered: Tensor, fractions: Tensor, interpolation: str) -> Tensor:
@@ -379,7 +405,7 @@ def between(below: Tensor, above: Tensor, weight: Tensor) -> Tensor:
 
 
 def _or_nan(found: Tensor, ordered: Tensor) -> Tensor:
-    """What was found in sorted rows, or the nan of a row, which counts as its largest."""
+    """What was found in sorted rows, or the nan of a row, which counts as its largest: the last."""
     last = ordered.ndim - 1
     count = ordered._value.shape[last]
     largest = part(ordered, last, count - 1, count)
