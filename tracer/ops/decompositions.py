@@ -44,6 +44,7 @@ from .linalg import (
     transposed,
     triangular_solve,
     unit_like,
+    upper_part,
 )
 from .movement import between, concatenate, of_pairs, pairs_of, reshape
 from .reduction import cumsum
@@ -457,7 +458,7 @@ def orthonormal_and_triangular(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     size, q = a.shape[-1], a.copy()
     factors = np.empty((*a.shape[:-2], size), a.dtype)
     computed("reflections", q, *a.shape[-2:], factors)
-    r = np.triu(q[..., :size, :])
+    r = upper_part(q[..., :size, :])
     computed("orthonormal_rows", q, *a.shape[-2:], factors)
     return q, r
 
