@@ -20,6 +20,7 @@ from .rewriting.associate import associate
 from .rewriting.calls import absorb_permutes, copy_operands, form_calls
 from .rewriting.contraction_rewrites import find_contractions
 from .rewriting.contractions import lower_contractions
+from .rewriting.definite_equations import solve_definite_equations
 from .rewriting.diagonals import scale_by_diagonals, take_diagonals
 from .rewriting.factors import factor_sums
 from .rewriting.layouts import transpose_tables
@@ -166,7 +167,7 @@ class Joint:
 def build_joint(graph: Graph, wrt: tuple[int, ...]) -> Joint:
     """The graph, its Python loops rolled, with the gradient with respect to the inputs at positions `wrt`."""
     rolled = roll(graph)
-    graph = run_passes(rolled.graph, share_loops, take_diagonals)
+    graph = run_passes(rolled.graph, share_loops, take_diagonals, solve_definite_equations)
     wanted = [graph.inputs[position] for position in wrt]
     active = active_nodes(graph.nodes, wanted)
     cotangent_outputs = tuple(position for position, node in enumerate(graph.outputs) if node in active)

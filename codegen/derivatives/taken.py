@@ -27,6 +27,7 @@ from pullback.tracer.operator import Operator
 from pullback.tracer.ops.control import DERIVATIVES, gradient, jacobian, tangent, variables_of
 
 from ..passes import run_passes
+from ..rewriting.definite_equations import solve_definite_equations
 from ..rewriting.diagonals import take_diagonals
 from ..rolling.bodies import share_loops
 from ..rolling.roll import roll
@@ -95,7 +96,7 @@ class Taken:
         since = min(map(serial_of, self._newest([*variables])))
         part, stand_ins = _part(self._name, values, list(given.keys() - set(values)), since)
         rolled = roll(part)
-        forward = run_passes(rolled.graph, take_diagonals)
+        forward = run_passes(rolled.graph, take_diagonals, solve_definite_equations)
         if forward is part:
             self._new.update(zip(call, expanded(operator, operands)))
             return

@@ -134,6 +134,36 @@ def test_large_matrices_in_blocks(size: int, bands: int) -> None:
     assert "solve_lower(" in source  # with a factor of Cholesky's
 
 
+@pytest.mark.parametrize(
+    "solved",
+    [
+        lambda a, b: scipy.linalg.cho_solve(scipy.linalg.cho_factor(a), b),
+        lambda a, b: scipy.linalg.cho_solve((np.linalg.cholesky(a), True), b),
+        lambda a, b: (lambda f: np.linalg.solve(f.T, np.linalg.solve(f, b)))(np.linalg.cholesky(a)),
+    ],
+)
+def test_equations_solved_with_both_triangles_of_a_factor_have_the_gradient_of_the_matrix(
+    solved: Function,
+) -> None:
+    """It takes two more solutions and a product, where that of the factor takes four and three."""
+    a, b = definite(matrices(40, 40)), matrices(40, 20)
+
+    def loss(a: Any, b: Any) -> Any:
+        return (solved((a + a.T) / 2, b) ** 2).sum()
+
+    compiled = pb.value_and_grad(pb.compile(loss), (0, 1))
+    value, slopes = compiled(a, b)
+    wanted, others = pb.value_and_grad(loss, (0, 1))(a, b)
+    np.testing.assert_allclose(value, wanted, rtol=1e-9)
+    for found, other in zip(slopes, others):
+        np.testing.assert_allclose(found, other, rtol=1e-7, atol=1e-9 * np.abs(other).max())
+    source = compiled.source(a, b)
+    assert source.count("solve_lower(") + source.count("solve_upper(") == 4 and source.count("gemm(") == 1
+    second = pb.grad(lambda a, b: sum((one**2).sum() for one in pb.grad(loss, (0, 1))(a, b)), (0, 1))
+    for found, other in zip(pb.compile(second)(a, b), second(a, b)):
+        np.testing.assert_allclose(found, other, rtol=1e-6, atol=1e-8 * np.abs(other).max())
+
+
 def test_a_singular_matrix_has_determinant_0() -> None:
     assert pb.compile(np.linalg.det)(np.zeros((4, 4))) == 0
 

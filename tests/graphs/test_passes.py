@@ -30,6 +30,7 @@ PIPELINE = {
     "prune_loops", "name_the_last", "copy_what_is_viewed", "form_all_calls", "form_calls",
     "form_calls_in_bodies", "copy_operands", "name_stacks", "separate_bodies", "silent", "silence_bodies",
     "take_diagonals", "scale_by_diagonals", "sort_once",
+    "solve_definite_equations",
 }  # fmt: skip
 
 

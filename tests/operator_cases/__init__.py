@@ -68,6 +68,7 @@ NOT_IN_THE_TABLE = {
     ),
     "solve": MATRICES,
     "solve_factored": MATRICES,
+    "definite_solution": MATRICES,
     "lu_solve": MATRICES,
     "det": MATRICES,
     "cofactors": MATRICES,

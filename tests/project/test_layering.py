@@ -43,6 +43,7 @@ ONLY_IMPORTER = {
         "pullback.codegen.machine.waking",
         "pullback.codegen.machine.workers",
         "pullback.codegen.sorting",
+        "pullback.codegen.triangles",
         "pullback.codegen.vector_math.rare",
         "pullback.codegen.vector_math.staged",
     },

@@ -180,7 +180,7 @@ symmetric = declare(
 
 def _pivots(a: Array) -> Array:
     """Of shape (..., n), negative where rows were exchanged."""
-    return _pivots_of(eliminated(_untransposed(a)[0]))
+    return _pivots_of(eliminated(untransposed(a)[0]))
 
 
 def _pivots_of(found: Array) -> Array:
@@ -192,7 +192,7 @@ def _pivots_of(found: Array) -> Array:
     return reshape(where(stays, diagonal, -1.0 * diagonal), shape=(*batch, size))
 
 
-def _untransposed(a: Array) -> tuple[Array, bool]:
+def untransposed(a: Array) -> tuple[Array, bool]:
     """The matrices of which these are the transposed, if they are, and whether they are."""
     rank, is_transposed = len(a.shape), False
     while a.operator is permute and a.attributes["dims"] == (*range(rank - 2), rank - 1, rank - 2):
@@ -201,7 +201,7 @@ def _untransposed(a: Array) -> tuple[Array, bool]:
 
 
 def _solution(a: Array, b: Array) -> Array:
-    inner, is_transposed = _untransposed(a)
+    inner, is_transposed = untransposed(a)
     if inner.operator in (cholesky, cholesky_factor):
         return triangular_solve(inner, b, lower=True, transposed=is_transposed, right=False)
     return solve_factored(inner, eliminated(inner), b, transposed=is_transposed)
@@ -249,7 +249,7 @@ solve_factored = declare(
 
 def _reciprocal_condition(a: Array) -> Array:
     batch = len(a.shape) - 2
-    inner = _untransposed(a)[0]
+    inner = untransposed(a)[0]
     norm = amax(sum_(absolute(inner), dims=(batch,), keepdim=False), dims=(batch,), keepdim=False)
     columns = inverse_norm(eliminated(inner))
     last = between(between(columns, -2, a.shape[-1] - 1, a.shape[-1]), -1, 2, 3)
@@ -283,7 +283,7 @@ def _inverse_transposed(a: Array) -> Array:
 
 
 def _cofactors(a: Array) -> Array:
-    inner, is_transposed = _untransposed(a)
+    inner, is_transposed = untransposed(a)
     found = between(cofactor_matrix(inner, eliminated(inner)), -2, 0, a.shape[-1])
     return transposed(found) if is_transposed else found
 
@@ -380,7 +380,7 @@ triangle = declare(
 
 
 def _triangular_solution(a: Array, b: Array, lower: bool, transposed: bool, right: bool) -> Array:
-    inner, is_transposed = _untransposed(a)
+    inner, is_transposed = untransposed(a)
     options = {"lower": lower != is_transposed, "transposed": transposed != is_transposed}
     return triangular_solution(inner, b, **options, right=right)
 
@@ -470,6 +470,24 @@ cholesky = declare(
     vjp={"a": lambda g, y: _cholesky_cotangent(g, y)}, grad_fn="LinalgCholeskyEx", of_complex=OWN_RULES,
     needs_own_rule=True,
     doc="the lower triangular L with L L' = a, of whose lower triangle alone it is read",
+)  # fmt: skip
+
+
+def _definite_cotangent(g: Array, a: Array, factor: Array, y: Array) -> Array:
+    found = product(definite_solution(a, factor, g), transposed(y))
+    return -0.5 * (found + transposed(found))
+
+
+def _by_both_triangles(a: Array, factor: Array, b: Array) -> Array:
+    inner = triangular_solve(factor, b, lower=True, transposed=False, right=False)
+    return triangular_solve(factor, inner, lower=True, transposed=True, right=False)
+
+
+definite_solution = declare(
+    "definite_solution", "composite", "a factor b", needs_own_rule=True, body=_by_both_triangles,
+    infer=lambda a, factor, b: require_sides("definite_solution", a, b), evaluate=_by_both_triangles,
+    vjp={"a": _definite_cotangent, "b": lambda g, a, factor: definite_solution(a, factor, g)},
+    doc="the x with a x = b, for a symmetric matrix, given Cholesky's factor as well",
 )  # fmt: skip
 
 
