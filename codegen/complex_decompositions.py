@@ -76,11 +76,12 @@ def conjugate_pairs(out: np.ndarray, rows: int) -> None:
 
 def are_finite_pairs(matrix: np.ndarray) -> bool:
     """Whether no part of a number is nan or inf."""
-    nothing = 0.0  # but of nan and inf
+    others = 0  # as in `is_finite`
     for row in range(matrix.shape[0]):
         for column in range(matrix.shape[1]):
-            nothing += 0.0 * matrix[row, column, 0] + 0.0 * matrix[row, column, 1]
-    return nothing == 0.0
+            for part in range(2):
+                others += 0 if matrix[row, column, part] - matrix[row, column, part] == 0.0 else 1
+    return others == 0
 
 
 def is_finite_triangle(matrix: np.ndarray, lower: bool) -> bool:

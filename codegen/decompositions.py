@@ -38,6 +38,15 @@ def is_plain(squares: float) -> bool:
     return squares > LEAST_SQUARE and squares < LARGEST_SQUARE
 
 
+def squares_of(matrix: np.ndarray) -> float:
+    """The sum of the squares of its numbers."""
+    squares = 0.0
+    for row in range(matrix.shape[0]):
+        for column in range(matrix.shape[1]):
+            squares += matrix[row, column] * matrix[row, column]
+    return squares
+
+
 def set_unit(out: np.ndarray, plane: int, rows: int, columns: int) -> None:
     """Ones on the diagonal of a plane, zeros elsewhere."""
     for row in range(rows):
@@ -114,13 +123,16 @@ def decompose_symmetric(matrix: np.ndarray, out: np.ndarray, lower: bool) -> boo
     size = matrix.shape[0]
     copy_triangle(matrix, out[0, :, :], lower)
     squares = 0.0
-    nothing = 0.0  # but of nan and inf
+    others = 0  # nan and inf
     for row in range(size):
         for column in range(size):
             out[1, row, column] = 0.0
-            squares += out[0, row, column] * out[0, row, column]
-            nothing += 0.0 * out[0, row, column]
-    is_found = nothing == 0.0
+            others += 0 if out[0, row, column] - out[0, row, column] == 0.0 else 1
+    if size <= SMALL:
+        for row in range(size):
+            for column in range(size):
+                squares += out[0, row, column] * out[0, row, column]
+    is_found = others == 0
     if size == 0 or (size <= SMALL and is_plain(squares)):
         rotate_symmetric(out)
     elif is_found:
@@ -240,12 +252,9 @@ def singular(matrix: np.ndarray, out: np.ndarray) -> bool:
     """
     rows, size = matrix.shape
     squares = 0.0
-    nothing = 0.0  # but of nan and inf
-    for row in range(rows):
-        for column in range(size):
-            squares += matrix[row, column] * matrix[row, column]
-            nothing += 0.0 * matrix[row, column]
-    is_found = nothing == 0.0
+    if size <= SMALL:
+        squares = squares_of(matrix)
+    is_found = is_finite(matrix)
     if size == 0 or (size <= SMALL and is_plain(squares)):
         rotate_singular(matrix, out)
     elif is_found:
@@ -271,12 +280,9 @@ def singular_of_adjoint(matrix: np.ndarray, out: np.ndarray) -> bool:
     """
     rows, size = matrix.shape
     squares = 0.0
-    nothing = 0.0  # but of nan and inf
-    for row in range(rows):
-        for column in range(size):
-            squares += matrix[row, column] * matrix[row, column]
-            nothing += 0.0 * matrix[row, column]
-    is_found = nothing == 0.0
+    if size <= SMALL:
+        squares = squares_of(matrix)
+    is_found = is_finite(matrix)
     if size == 0 or (size <= SMALL and is_plain(squares)):
         rotate_singular(matrix, out)
     elif is_found:  # of a wide matrix; the first row that V leaves free is room for the values
@@ -429,11 +435,12 @@ def orthogonal_triangular(matrix: np.ndarray, out: np.ndarray) -> None:
     """
     rows, size = matrix.shape
     squares = 0.0
+    if size <= SMALL_TRIANGLE:
+        squares = squares_of(matrix)
     for row in range(rows):
         for column in range(size):
             out[0, row, column] = matrix[row, column]
             out[1, row, column] = 0.0
-            squares += matrix[row, column] * matrix[row, column]
     if size == 0 or (size <= SMALL_TRIANGLE and is_plain(squares)):
         reflect(matrix, out)
     else:

@@ -75,12 +75,12 @@ def copy(a: np.ndarray, out: np.ndarray) -> None:
 
 
 def is_finite(matrix: np.ndarray) -> bool:
-    """Whether no number is nan or inf."""
-    nothing = 0.0  # but of nan and inf
+    """Whether no number is nan or inf: these are counted, which is done in vectors, where sums are not."""
+    others = 0
     for i in range(matrix.shape[0]):
         for j in range(matrix.shape[1]):
-            nothing += 0.0 * matrix[i, j]
-    return nothing == 0.0
+            others += 0 if matrix[i, j] - matrix[i, j] == 0.0 else 1
+    return others == 0
 
 
 def solve_lower(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:

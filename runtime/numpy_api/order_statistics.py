@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,7 @@ def _rows(x: Tensor, axis: Any) -> Tensor:
     axes = axes_of(axis, x, "quantile")
     rest = [dim for dim in range(x.ndim) if dim not in axes]
     moved = FUNCTIONS[np.transpose](x, (*rest, *axes))
-    return moved.reshape((*(x.shape[dim] for dim in rest), -1))
+    return moved.reshape((*(x.shape[dim] for dim in rest), math.prod(x.shape[dim] for dim in axes)))
 
 
 def _shaped(found: Tensor, x: Tensor, axis: Any, keepdims: bool, extra: int) -> Tensor:

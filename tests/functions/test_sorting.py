@@ -288,6 +288,12 @@ def test_medians_and_quantiles_sort_nothing() -> None:
     check_gradients(lambda a: (np.median(a, axis=1) * weights).sum(), rows[:, :6])
 
 
+def test_medians_of_no_rows_are_none() -> None:
+    nothing = np.zeros((0, 5))
+    for median in (pb.compile(lambda a: np.median(a, axis=1)), lambda a: np.median(pb.tensor(a), axis=1)):
+        assert median(nothing).shape == (0,)
+
+
 def test_rows_that_are_sorted_with_a_gradient_are_sorted_once() -> None:
     a, weights = np.random.default_rng(0).standard_normal((2, 3, 40))
     compiled = pb.value_and_grad(pb.compile(lambda a: (np.sort(a) * weights).sum()))
