@@ -290,6 +290,11 @@ class Trace:
         self._tables: dict[int, _Table] = {}
         """The arrays of which views were captured, by id."""
 
+    @property
+    def is_in_loop(self) -> bool:
+        """Whether what is traced is the body of a loop, of whose values none are known."""
+        return len(self.bodies) > len(self.asked_of_rows)
+
     def preset(self, array: np.ndarray, node: Node) -> None:
         """Let `node` stand for a concrete array whose place is known, wherever the array turns up."""
         self._presets.setdefault(id(array), (array, node))

@@ -97,7 +97,7 @@ class Standpoints:
         None where a function asks that the user's code has called, of which no turn begins; and in the body
         of a loop or a choice, which is one for all its runs, unless its values are those of a row.
         """
-        if len(self.trace.bodies) > len(self.trace.asked_of_rows):
+        if self.trace.is_in_loop:
             return None
         frames = list(frames_within(self.trace.lost_numbers.root))
         users = [frame for frame in frames if not is_own(frame.f_code)]

@@ -93,7 +93,7 @@ class RowsOfBatch:
             EagerOnlyError: rows take too many ways.
         """
         trace, counting = self.trace, self.standpoints.counting
-        if len(trace.bodies) > len(trace.asked_of_rows):  # in the body of a loop whose values are not known
+        if trace.is_in_loop:
             return trace_body(name, run, inputs, may_draw=True), False
         following = _Following(self, name, run, inputs, stacks, alike)
         found = trace_counting(lambda answers, counters: following.known(counters), (), counting.counters)

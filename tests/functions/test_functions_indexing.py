@@ -423,3 +423,53 @@ def _written(x: Any, positions: Any) -> Any:
 def test_positions_beyond_an_array_of_one_element(function: Any) -> None:
     with pytest.raises(DimensionError, match="out of range"), uncompiled():
         pb.compile(function)(np.ones(1), np.array([2, 3]))
+
+
+@pytest.mark.parametrize("position", [0, np.array(2), np.array([2, 3]), np.zeros((1, 2), int)])
+def test_positions_in_an_array_without_elements(position: Any) -> None:
+    def written(x: Any, positions: Any) -> Any:
+        y = np.zeros(len(x))
+        y[positions] = x.sum() + 1.0
+        return y.sum()
+
+    def handled(x: Any, positions: Any) -> Any:
+        try:
+            return x[positions].sum()
+        except IndexError:
+            return -1.0
+
+    with uncompiled():
+        for function in (pb.compile(written), pb.compile(pb.grad(written))):
+            with pytest.raises(DimensionError, match="out of bounds for dimension 0 with size 0"):
+                function(np.zeros(0), position)
+        assert pb.compile(handled)(np.zeros(0), position) == -1.0
+        compiled = pb.compile(written)
+        assert compiled(np.zeros(0), np.zeros(0, int)) == 0.0
+        with pytest.raises(DimensionError, match="out of bounds for dimension 0 with size 0"):
+            pb.compile(pb.vmap(written, in_dims=(0, None)))(np.zeros((3, 0)), position)
+        assert compiled(np.zeros(5), position) == np.size(np.unique(position))
+
+
+def test_steps_that_no_turn_takes_have_no_positions() -> None:
+    def looped(x: Any) -> Any:
+        return pb.fori_loop(0, len(x), lambda i, total: total + x[i], 0.0 * x.sum())
+
+    with uncompiled():
+        assert pb.compile(looped)(np.zeros(0)) == 0.0
+
+
+def test_classes_beyond_those_of_one_hot() -> None:
+    def chosen(x: Any, i: Any) -> Any:
+        return (pb.one_hot(i, 3) * x).sum()
+
+    x = pb.tensor([1.0, 2.0, 4.0])
+    with uncompiled():
+        for function in (pb.compile(chosen), pb.compile(pb.grad(chosen)), chosen):
+            function(x, pb.tensor([0, 2]))
+            for wrong in ([0, 3], [-1, 2]):
+                with pytest.raises(ArgumentError, match=f"from 0 to .* = 2, found {wrong[0]} to {wrong[1]}"):
+                    function(x, pb.tensor(wrong))
+        rows = pb.vmap(chosen, in_dims=(None, 0))
+        assert rows(x, pb.tensor([[0, 2], [1, 1]])).tolist() == [5.0, 4.0]
+        with pytest.raises(ArgumentError, match="found 0 to 3"):
+            rows(x, pb.tensor([[0, 2], [3, 0]]))

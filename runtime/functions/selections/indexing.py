@@ -24,7 +24,7 @@ from ....tracer.ops.reduction import cumsum, sum_
 from ....tracer.origin import warn_at_user
 from ....tracer.records import record
 from ....tracer.spec import BOOL, CONTINUOUS, INT64, Spec
-from ....tracer.trace import is_tracing
+from ....tracer.trace import current_trace, is_tracing
 from ...tape.apply import apply, link_view, unwrap, wrap
 from ...tape.direct_parts import is_basic, read_part
 from ...tape.local import into_graph, is_local, local
@@ -491,6 +491,8 @@ def wrapped_indices(indices: Tensor, extent: int, dim: int) -> Tensor:
         return indices if found is values else wrap(found)
     if _number_of(indices) is not None:  # it has been checked
         return indices
+    if extent == 0 and indices.numel() and not current_trace().is_in_loop:  # which may have no step
+        fail(DimensionError, f"an index is out of bounds for dimension {dim} with size 0")
     indices = as_dtype(indices, INT64)
     if x_ops.counts_from_zero(indices._value):
         return indices

@@ -1,7 +1,6 @@
 """Elements chosen by index tensors or masks: gather and scatter.
 
-Index values are checked, and negative ones counted from the end, where they are known; in a traced function
-an index out of bounds cannot be noticed.
+Index values are checked, and negative ones counted from the end: where they are not known, by the code.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ....tracer.errors import (
 )
 from ....tracer.ops import elementwise as e
 from ....tracer.ops import indexing as x_ops
-from ....tracer.ops.reduction import cumsum, sum_
+from ....tracer.ops.reduction import amax, amin, cumsum, sum_
 from ....tracer.spec import BOOL, INT64
 from ....tracer.trace import is_tracing
 from ...tape.apply import apart_from, apply, unwrap, wrap
@@ -555,16 +554,20 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         fail(DTypeError, f"one_hot is only applicable to index tensor of type LongTensor, found {x.dtype}")
     if num_classes == -1:
         num_classes = int(x.max()) + 1 if x.numel() else 0
-    if isinstance(unwrap(x), np.ndarray) and not is_tracing() and x.numel():
-        low, high = int(np.min(unwrap(x))), int(np.max(unwrap(x)))
-        if low < 0 or high >= num_classes:
-            fail(
-                ArgumentError,
-                f"one_hot: Class values must be from 0 to num_classes - 1 = {num_classes - 1}, found {low} "
-                f"to {high}.",
-            )
+    if x.numel():
+        x = _classes(x, num_classes)
     column = as_dtype(x, INT64).reshape((*x.shape, 1))
     return as_dtype(apply(e.equal, column, iota(num_classes)), INT64)
+
+
+def _classes(x: Tensor, count: int) -> Tensor:
+    """x, if its integers are from 0 to `count` - 1; ArgumentError elsewhere, in code as well."""
+    from ...solvers.requirements import Failure, require  # which has functions of its own
+
+    low, high = (apply(one, x, dims=tuple(range(x.ndim)), keepdim=False) for one in (amin, amax))
+    text = f"one_hot: Class values must be from 0 to num_classes - 1 = {count - 1}, found {{0}} to {{1}}."
+    holds = apply(e.logical_and, apply(e.greater_equal, low, 0), apply(e.less, high, count))
+    return require(x, holds, Failure(text, ArgumentError), low, high)
 
 
 _tensor = tensor
