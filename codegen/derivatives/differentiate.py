@@ -35,6 +35,8 @@ def differentiate(wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[
         if output in active:
             total[output] = cotangent
     for node in reversed(nodes):
+        if node in total and total[node].scalar_value == 0 and _is_of_factors(node):
+            continue  # what takes them has their derivative
         if node.operator is loop_result and node in total:
             found, index = of_results.setdefault(node.operands[0], {}), node.attributes["index"]
             found[index] = found[index] + total[node] if index in found else total[node]
@@ -82,6 +84,13 @@ def _depends(operator: Operator, position: int) -> bool:
     that takes them and the matrix; `_visit` refuses any other use of them."""
     has_rule = operator.rule_for(position) is not None
     return has_rule or operator is ruled or operator.family == "matrix"
+
+
+def _is_of_factors(node: Node) -> bool:
+    """Whether it is a factorisation, or what loops hand out of one."""
+    while node.operator is loop_result:
+        node = LoopNode(node.operands[0]).body.outputs[node.attributes["index"]]
+    return node.operator.family == "matrix"
 
 
 def _visit(node: Node, total: dict[Node, Node], active: set[Node], are_real: bool) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from derivatives import Function
 from extent import machine_code, some_of
+from uncompiled import uncompiled
 
 import pullback as pb
 from pullback.codegen.derivatives.differentiate import differentiate
@@ -261,3 +262,23 @@ def test_forward_and_reverse_share_an_elimination() -> None:
 
     source = pb.compile(pb.grad(total)).source(stack_of_matrices())
     assert source.count(" eliminate(") == 1
+
+
+@pytest.mark.parametrize("name", ["solve", "inverse"])
+def test_derivatives_of_gradients_of_loops_that_keep_factors(name: str) -> None:
+    """The gradient's loops store what the first has eliminated; derivatives pass it by."""
+    solved = {"solve": np.linalg.solve, "inverse": lambda a, b: np.linalg.inv(a) @ b}[name]
+
+    def settled(a: Any, b: Any) -> Any:
+        while True:
+            b = b * 0.5 - solved(a, b) * 0.1
+            if b.sum() < 0.1:
+                return b.sum()
+
+    a, b = np.array([[0.8, 0.1], [0.0, 0.9]]), np.array([0.3, 0.4])
+    slope = pb.grad(settled, (0, 1))
+    _, expected = pb.jvp(slope, (a, b), (a, b))
+    with uncompiled():
+        _, found = pb.jvp(pb.compile(slope), (a, b), (a, b))
+    for one, other in zip(found, expected):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
