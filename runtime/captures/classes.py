@@ -43,9 +43,9 @@ def copied_from(kind: type) -> type:
 
 
 def names_in_namespace(kind: type) -> set[str]:
-    """What a class has, with those of the user's that it is made from."""
+    """What a class has, with those of the user's that it is made from, but for what each read makes anew."""
     bases = [base for base in kind.__mro__ if not is_opaque(base.__module__)]
-    return {name for base in bases for name in vars(base)}
+    return {name for base in bases for name in vars(base)} - {"__dict__", "__weakref__"}
 
 
 @functools.lru_cache(maxsize=1024)

@@ -238,3 +238,37 @@ def test_methods_and_properties_that_are_replaced_in_their_class(monkeypatch: py
     np.testing.assert_allclose(compiled(X), 3 * X)
     monkeypatch.setattr(Patched, "scaled", lambda self, x: x + 1)
     np.testing.assert_allclose(compiled(X), X + 1)
+
+
+class Tagged:
+    kinds: typing.ClassVar = {"a": 2.0, "b": 3.0}
+
+    def __init__(self, **options: Any) -> None:
+        self.calls = 0
+        self.__dict__.update(options)
+
+    def __call__(self, x: Any) -> Any:
+        self.calls += 1
+        return x * self.kinds[self.tag] * self.calls  # type: ignore[attr-defined]
+
+
+def test_objects_that_are_filled_by_their_dict() -> None:
+    def total(x: Any) -> Any:
+        return sum(Tagged(tag=tag)(x).sum() for tag in Tagged.kinds)
+
+    compiled = pb.compile(total)
+    for _ in range(2):
+        assert compiled(X) == total(X)
+    assert compiled.cache_info().traces == 1
+
+
+@pytest.mark.parametrize(
+    "read",
+    [lambda kind: vars(kind)["kinds"]["a"], lambda kind: kind.__dict__["kinds"]["a"]],
+    ids=["vars", "dict"],
+)
+def test_what_is_read_of_the_dict_of_a_class(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = pb.compile(lambda x: x.sum() * read(Tagged))
+    assert compiled(X) == 12.0
+    monkeypatch.setitem(Tagged.kinds, "a", 5.0)
+    assert compiled(X) == 30.0
