@@ -8,15 +8,17 @@ own functions come here as well.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 
+from ...tracer.errors import ArgumentError
 from ...tracer.ops.elementwise import identity
 from ...tracer.ops.movement import expand, reshape
 from ...tracer.spec import SUPPORTED
-from ..functions.common import as_dtype
+from ..functions.common import as_dtype, fail
 from ..tape.apply import apply, copied_in_order
 from ..tape.local import local
 from ..tensors.conversion import given_array, holds_tensor, joined, tensor_of
@@ -127,6 +129,19 @@ def array(
     return result[(None,) * (ndmin - result.ndim)] if result.ndim < ndmin else result
 
 
+def of_elements(iter: Any, dtype: Any, count: int = -1) -> np.ndarray | Tensor:
+    """`np.fromiter` as a Tensor; the elements may be Tensors."""
+    elements = list(iter if count < 0 else itertools.islice(iter, count))
+    if not holds_tensor(elements):
+        return _tensor(np.fromiter(elements, _dtype(dtype), count))
+    if len(elements) < count:
+        fail(
+            ArgumentError,
+            f"iterator too short: Expected {count} but iterator had only {len(elements)} items.",
+        )
+    return array(elements, dtype)
+
+
 def asarray(
     a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, copy: bool | None = None
 ) -> np.ndarray | Tensor:
@@ -191,6 +206,7 @@ CREATION: dict[Any, Creation] = {
     np.full_like: full_like, np.eye: eye, np.identity: identity_matrix, np.array: array,
     np.asarray: asarray, np.copy: copied, np.asanyarray: asarray, np.ascontiguousarray: contiguous,
     np.asfortranarray: fortran, np.ndarray: ndarray, np.require: required,
+    np.fromiter: of_elements,
 }  # fmt: skip
 """NumPy's function -> what makes a Tensor."""
 JOINING: dict[Any, Creation] = {

@@ -25,7 +25,7 @@ from ..functions import PUBLIC
 from ..functions.stopping import stop_gradient
 from ..methods.python_numbers import is_of_numbers
 from ..numpy_api.applying import JOINERS, Vectorized, enumerated
-from ..numpy_api.array_creation import CREATION, JOINING, OF_SEVERAL, full
+from ..numpy_api.array_creation import CREATION, JOINING, OF_SEVERAL, full, of_elements
 from ..numpy_api.polynomials import SERIES
 from ..numpy_api.protocols import FUNCTIONS, OF_OTHERS
 from ..numpy_api.values import as_python_number
@@ -208,6 +208,12 @@ def for_tensors(real: Function, function: Function) -> Function:
     return call
 
 
+def _of_elements(iter: Any, dtype: Any, count: int = -1) -> Any:
+    """`np.fromiter`: an array of numbers, and a Tensor of Tensors."""
+    elements = list(iter if count < 0 else itertools.islice(iter, count))
+    return (of_elements if holds_tensor(elements) else np.fromiter)(elements, dtype, count)
+
+
 def _logarithm(x: Any, base: Any = math.e) -> Any:
     return np.log(x) if base is math.e else np.log(x) / np.log(base)
 
@@ -309,6 +315,7 @@ _few = OBJECTS | {
     real: while_wanted(real, for_tensors(real, function))
     for real, function in (JOINING | MATH | SERIES | {np.full: full}).items()
 }
+_few[np.fromiter] = while_wanted(np.fromiter, _of_elements)
 _few |= {
     real: of_sizes(real, name, _few.get(real, real))
     for name in (*OF_FLOATS, "ceil", "floor", "trunc")

@@ -17,6 +17,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import pullback as pb
+from pullback.errors import GradientError
 
 pytestmark = pytest.mark.usefixtures("partly_compiled")
 
@@ -420,3 +421,32 @@ def test_products_of_truths_are_truths() -> None:
     for one, other in zip(pb.compile(products)(links), products(links), strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
+
+
+class _Squares:
+    def of(self, x: Any) -> Any:
+        return np.fromiter((v * v for v in x), float)
+
+
+def test_arrays_of_the_elements_that_an_iterator_gives() -> None:
+    def program(x: Any) -> Any:
+        first = np.fromiter((v * v for v in x), float)
+        first[0] = x[1]
+        few = np.fromiter(map(np.sin, x), "f4", 2)
+        places = np.fromiter(range(len(x)), int)
+        return first.sum() + few.sum() + x[places] @ np.fromiter(range(3), float, count=3)
+
+    x = np.array([1.0, 2.0, 3.0])
+    slope = np.array([np.cos(1.0), 6.0 + np.cos(2.0), 8.0])
+    for function in (pb.value_and_grad(program), pb.compile(pb.value_and_grad(program))):
+        value, gradient = function(x)
+        np.testing.assert_allclose(value, program(x), rtol=1e-7)
+        np.testing.assert_allclose(gradient, slope, rtol=1e-7)
+    for function in (pb.grad, lambda f: pb.compile(pb.grad(f))):
+        with pytest.raises(ValueError, match="iterator too short: Expected 5 but iterator had only 3 items"):
+            function(lambda x: np.fromiter((v for v in x), float, 5).sum())(x)
+    with pytest.raises(GradientError, match=r"numpy\.fromiter .* Use numpy\.array"):
+        pb.grad(lambda x: _Squares().of(x).sum())(x)
+    compiled = pb.compile(lambda x: _Squares().of(x).sum())
+    assert compiled(x) == 14.0 and compiled(2 * x) == 56.0
+    assert compiled.cache_info().traces == 1

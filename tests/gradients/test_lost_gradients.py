@@ -36,7 +36,6 @@ LOSSES: dict[str, Callable[[Any], Any]] = {
     "item at a place": lambda x: x.item(1) * x.sum(),
     "tolist": lambda x: sum(x.tolist()) * x.sum(),
     "tobytes": lambda x: np.frombuffer(x.tobytes()).sum() * x.sum(),
-    "fromiter": lambda x: np.fromiter((one for one in x), float).sum() * x.sum(),
     "array": lambda x: array.array("d", x)[0] * x.sum(),
     "a number of NumPy": lambda x: np.float64(x[0] * 2) * x.sum(),
     "ulp": lambda x: math.ulp(x[0]) * x.sum(),

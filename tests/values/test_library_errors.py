@@ -54,8 +54,6 @@ LOST: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda x: BETWEEN(x[0]).as_rotvec().sum(), "scipy.spatial.transform.Slerp", "scipy.spatial"),
     (lambda x: SURFACE(x[None])[0], "scipy.interpolate.RBFInterpolator", "CubicSpline"),
     (lambda x: PATCHES(x[0], x[1]).sum(), "scipy.interpolate.RectBivariateSpline", "CubicSpline"),
-    (lambda x: np.fromiter(x, float).sum() * x[0], "numpy.fromiter", "numpy.array"),
-    (lambda x: np.fromiter((v * v for v in x), float).sum(), "numpy.fromiter", "numpy.array"),
     (lambda x: sum(array.array("d", x)), "array.array", "numpy.array"),
     (lambda x: struct.unpack("d", struct.pack("d", x[0]))[0], "struct.pack", "functions of numpy"),
     (lambda x: RNG.poisson(x).sum() * x[0], "numpy.random.Generator.poisson", "standard_normal"),
