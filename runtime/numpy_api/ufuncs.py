@@ -20,7 +20,7 @@ from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .protocols import FUNCTIONS, METHODS, OF_OTHERS, OPTIONS, called, converted, unknown, without_rule
 from .values import averaged, axis_of, known, promoted
-from .written_arrays import add_at
+from .written_arrays import COMBINED, combine_at
 
 FLOAT64 = np.dtype("float64")
 
@@ -178,10 +178,9 @@ def outer(ufunc: np.ufunc, a: Any, b: Any, **options: Any) -> Tensor:
 
 def at(ufunc: np.ufunc, array: Any, index: Any, *values: Any) -> None:
     """`np.add.at(x, index, values)`, in place."""
-    if ufunc not in (np.add, np.subtract):
+    if ufunc not in COMBINED or len(values) != 1:
         unknown(f"{public_name(ufunc)}.at")
-    (added,) = map(tensor_of, values)
-    add_at(array, index, added if ufunc is np.add else -added)
+    combine_at(ufunc, array, index, *values)
 
 
 def _prepared(ufunc: np.ufunc, array: Any, dtype: Any) -> Tensor:

@@ -8,11 +8,12 @@ import numpy as np
 
 from ...tracer.errors import DTypeError, GradientError, UnsupportedError
 from ..functions import PUBLIC
-from ..functions.common import array_dtype, as_dtype, fail
+from ..functions.common import array_dtype, as_dtype, fail, iota
 from ..functions.selections.assignment import copy_, set_item
 from ..functions.selections.indexing import updated
+from ..functions.selections.scattering import scatter_reduce
 from ..functions.selections.selection import index_put
-from ..functions.shapes.movement import broadcast_to
+from ..functions.shapes.movement import broadcast_to, reshape_to
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .functions import implements
@@ -104,11 +105,34 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     set_item(target, (index,) * target.ndim, broadcast_to(tensor_of(val), (len(index),)))
 
 
-def add_at(a: Any, indices: Any, b: Any) -> None:
-    """`np.add.at`: add at the places that `indices` selects; repeated places add up."""
-    target = _target(a, "add.at")
+COMBINED: dict[Any, str] = {
+    np.add: "sum", np.subtract: "sum", np.multiply: "prod", np.maximum: "amax", np.minimum: "amin",
+}  # fmt: skip
+"""NumPy's ufunc -> how `scatter_reduce` combines what comes to one place."""
+
+
+def combine_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
+    """`ufunc.at`: combine the elements that `indices` selects with values, one after the other."""
+    target, values = _target(a, f"{ufunc.__name__}.at"), tensor_of(b)
+    dtype, shape = array_dtype(target), tuple(target._value.shape)
+    if not np.can_cast(np.result_type(dtype, _weak(b, values)), dtype, "same_kind"):
+        fail(
+            UnsupportedError,
+            f"numpy.{ufunc.__name__}.at: {array_dtype(values)} values in an array of {dtype}, which NumPy "
+            "casts one after the other, are not supported on a Tensor. Convert the array or the values before.",
+        )
+    values = as_dtype(-values if ufunc is np.subtract else values, dtype)
     index = indices if isinstance(indices, tuple) else (indices,)
-    if not all(isinstance(one, Tensor | np.ndarray | list | int | np.integer) for one in index):
-        fail(UnsupportedError, "numpy.add.at: only integers and index arrays are supported on a Tensor.")
-    values = as_dtype(tensor_of(b), array_dtype(target))
-    copy_(target, index_put(target, tuple(map(tensor_of, index)), values, accumulate=True))
+    if COMBINED[ufunc] == "sum" and all(isinstance(one, Tensor | np.ndarray | list | int) for one in index):
+        copy_(target, index_put(target, tuple(map(tensor_of, index)), values, accumulate=True))
+        return
+    places = reshape_to(iota(target.numel()), shape)[indices]
+    values = broadcast_to(values, places.shape).reshape(-1)
+    found = scatter_reduce(target.reshape(-1), 0, places.reshape(-1), values, COMBINED[ufunc])
+    copy_(target, reshape_to(found, shape))
+
+
+def _weak(given: Any, values: Tensor) -> Any:
+    """What decides the dtype of a result: numbers of Python's do by their kind alone."""
+    is_weak = type(given) in (bool, int, float, complex)
+    return given if is_weak else array_dtype(values)

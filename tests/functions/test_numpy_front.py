@@ -332,7 +332,7 @@ def test_out_takes_a_tensor_in_place_and_refuses_to_lose_a_gradient() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: np.multiply.at(x, [0], 1.0), "numpy.multiply.at is not supported on a Tensor"),
+        (lambda x: np.power.at(x, [0], 1.0), "numpy.power.at is not supported on a Tensor"),
         (
             lambda x: np.subtract.reduce(x, where=x > 0),
             "numpy.subtract.reduce: where is not supported on a Tensor",

@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import pullback as pb
-from pullback.errors import GradientError
+from pullback.errors import GradientError, UnsupportedError
 
 pytestmark = pytest.mark.usefixtures("partly_compiled")
 
@@ -450,3 +450,44 @@ def test_arrays_of_the_elements_that_an_iterator_gives() -> None:
     compiled = pb.compile(lambda x: _Squares().of(x).sum())
     assert compiled(x) == 14.0 and compiled(2 * x) == 56.0
     assert compiled.cache_info().traces == 1
+
+
+def test_ufuncs_combine_at_places_that_repeat() -> None:
+    places = np.array([0, 2, 2, 0])
+
+    def program(x: Any, y: Any) -> Any:
+        a, b, count = np.zeros(4), np.ones((3, 4)), np.zeros(3, int)
+        a[:], b[:] = x[:4], x[0]
+        np.maximum.at(a, places, y)
+        np.minimum.at(a, [1, 3], 0.5 * y[:2])
+        np.multiply.at(a, [1, 1, -1], y[:3])
+        np.add.at(b, (slice(None), places), y)
+        np.subtract.at(b, 1, y)
+        np.maximum.at(b, (places[:2], places[1:3]), y[:2])
+        np.add.at(b, np.array([True, False, True]), 1.5)
+        np.multiply.at(b, (slice(0, 2), [1, 1]), 2)
+        np.maximum.at(count, [1], 7)
+        return (a * np.arange(1, 5)).sum() + (b * b).sum() + count @ np.arange(3)
+
+    check(program, np.array([0.1, 0.5, 0.3, 0.9]), np.array([0.75, 0.2, 0.4, 0.6]))
+
+
+def test_ufuncs_combine_with_nan_and_refuse_what_they_would_cast() -> None:
+    def largest(x: Any) -> Any:
+        a = np.zeros(3)
+        np.maximum.at(a, [0, 0, 1], x)
+        return a
+
+    def counted(x: Any) -> Any:
+        count = np.zeros(3, int)
+        np.add.at(count, [0, 0, 1], x)
+        return count.sum() * x.sum()
+
+    x = np.array([np.nan, 1.0, 2.0])
+    with np.errstate(invalid="ignore"):
+        expected = largest(x)
+        np.testing.assert_array_equal(pb.compile(largest)(x), expected)
+        np.testing.assert_array_equal(pb.jvp(largest, (x,), (np.ones(3),))[0], expected)
+    for function in (pb.compile(counted), pb.grad(counted)):
+        with pytest.raises(UnsupportedError, match=r"numpy\.add\.at: float64 values in an array of int64"):
+            function(x)
