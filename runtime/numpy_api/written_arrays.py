@@ -119,7 +119,7 @@ def combine_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
         fail(
             UnsupportedError,
             f"numpy.{ufunc.__name__}.at: {array_dtype(values)} values in an array of {dtype}, which NumPy "
-            "casts one after the other, are not supported on a Tensor. Convert the array or the values before.",
+            "casts one after the other, are not supported on a Tensor. Convert the array or the values.",
         )
     values = as_dtype(-values if ufunc is np.subtract else values, dtype)
     index = indices if isinstance(indices, tuple) else (indices,)
