@@ -635,7 +635,7 @@ class _Explorer:
                 self._child(holder, name, static, variable, f".{name}", f"{label}.{name}")
         self._class_of(holder, is_passed)
         if self.all_attributes and hasattr(value, "__dict__"):
-            self.reader.guard(f"{variable}.__dict__.keys() != {self.reader.constant({*vars(value)})}")
+            self.reader.guard(f"[*{variable}.__dict__] != {self.reader.constant([*vars(value)])}")
         elif hasattr(value, "__dict__"):
             self._guard_missing(of_class | missing if self.guards_missing else of_class, variable)
         return holder

@@ -19,7 +19,7 @@ from ...tracer.records import record
 from ...tracer.spec import SUPPORTED, Spec
 from ..captures.objects import is_instance
 from ..values import dtypes
-from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
+from ..values.flatten import flatten, is_container, key_orders, leaf_paths, path_text, unflatten
 from ..values.foreign import how_to_pass, is_array_of_others, is_sparse, kind_named
 from ..values.modes import is_recording
 from ..values.plain_arrays import require_plain_array
@@ -184,6 +184,7 @@ class Signature:
         varying = self._named(self.dynamic, len(args), keywords)
         leaves: list[Any] = []
         structures: list[Any] = []
+        orders: list[Any] = []
         places: set[int] = set()
         differentiated: set[int] = set()
         for position, value in enumerate((*args, *kwargs.values())):
@@ -195,12 +196,13 @@ class Signature:
                 found, structure = flatten(value)
                 leaves += found
                 structures.append(structure)
+                orders += key_orders(value)
                 continue
             leaves.append(value)
             structures.append(None)
         key: list[Any] = [dtypes.default_float()]
         if keywords or len(args) != self.plain_count or any(one is not None for one in structures):
-            key.append((len(args), keywords, *structures))
+            key.append((len(args), keywords, *structures, *orders))
         arrays = Conformed()
         arrays.given = given = []
         is_array: list[bool] = []

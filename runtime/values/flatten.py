@@ -114,6 +114,16 @@ def flatten(value: Any) -> tuple[list[Any], Any]:
             _register(kind)
 
 
+def key_orders(value: Any) -> list[tuple[Any, ...]]:
+    """The keys of the dicts in nested containers as they stand; structures are equal whatever the order."""
+    is_dict = isinstance(value, dict)
+    found = [tuple(value)] if is_dict else []
+    for one in value.values() if is_dict else value if isinstance(value, Iterable) else _fields_of(value):
+        if is_container(one):
+            found += key_orders(one)
+    return found
+
+
 def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
     import optree  # not at start
 

@@ -272,3 +272,15 @@ def test_what_is_read_of_the_dict_of_a_class(read: Any, monkeypatch: pytest.Monk
     assert compiled(X) == 12.0
     monkeypatch.setitem(Tagged.kinds, "a", 5.0)
     assert compiled(X) == 30.0
+
+
+def test_the_order_of_attributes_that_are_read_by_no_name() -> None:
+    reached = types.SimpleNamespace(b=np.ones(2), a=np.full(2, 5.0))
+
+    def weighted(x: Any) -> Any:
+        return x * sum(place * value.sum() for place, value in enumerate(vars(reached).values(), 1))
+
+    compiled = pb.compile(weighted)
+    assert compiled(1.0) == 22.0
+    vars(reached)["b"] = vars(reached).pop("b")
+    assert compiled(1.0) == 14.0

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from uncompiled import uncompiled
 
 import pullback as pb
 from pullback.runtime.bytecode.code_names import names_of
@@ -302,3 +303,30 @@ def test_evaluate_graph_on_arrays_tensors_and_nodes() -> None:
     assert node.spec == spec
     with pytest.raises(ValueError, match="zip"):
         evaluate_graph(graph, values[:1])
+
+
+@dataclasses.dataclass
+class _Fields:
+    by_name: dict[str, Any]
+
+
+@pytest.mark.parametrize(
+    "put",
+    [lambda x: x, lambda x: [0.5, (x,)], _Fields, lambda x: {"c": x}, collections.defaultdict(float).__or__],
+    ids=["dict", "nested", "dataclass", "in a dict", "defaultdict"],
+)
+def test_the_order_of_keys_tells_calls_apart(put: Any) -> None:
+    def weighted(given: Any) -> Any:
+        while not isinstance(given, dict) or "c" in given:
+            given = given["c"] if isinstance(given, dict) else getattr(given, "by_name", None) or given[-1]
+        return sum(place * value.sum() for place, value in enumerate(given.values(), 1))
+
+    one, other = {"b": np.ones(2), "a": np.full(2, 5.0)}, {"a": np.full(2, 5.0), "b": np.ones(2)}
+    compiled, slope = pb.compile(weighted), pb.compile(pb.grad(weighted))
+    with uncompiled():
+        for given, value, slopes in [(one, 22.0, (1, 2)), (other, 14.0, (2, 1)), (one, 22.0, (1, 2))]:
+            assert compiled(put(given)) == value
+            if put(given) is given:
+                found = slope(given)
+                assert list(found) == list(given) and (found["b"][0], found["a"][0]) == slopes
+    assert compiled.cache_info().traces == 2
