@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from ...tracer.errors import ArgumentError, DTypeError, GradientError, PullbackError, ShapeError
 from ...tracer.graph import make_node
 from ...tracer.operator import Operator
 from ...tracer.ops import creation as operators
@@ -253,6 +253,8 @@ def scalar_tensor(s: Scalar, *, dtype: Any = None, device: Any = None, requires_
 def _full(shape: tuple[int, ...], value: Scalar, dtype: np.dtype, function: str) -> Tensor:
     try:
         number = dtype.type(value).item()
+    except PullbackError:  # the number is not known
+        raise
     except (OverflowError, ValueError, TypeError) as error:
         raise DTypeError(f"{function}(): {value!r} is no {dtype}: {error}.") from None
     return created(operators.full, shape=shape, value=number, dtype=dtype)
