@@ -4,9 +4,31 @@ All derive from `PullbackError` and from the built-in class that the same mistak
 NumPy, so `except RuntimeError` and `except ValueError` in existing programs keep working.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
+
+_refusals: ContextVar[list[Exception] | None] = ContextVar("refusals", default=None)
+
+
+@contextmanager
+def noting_refusals() -> Iterator[list[Exception]]:
+    """A list of the errors that are made inside which plain code does not raise."""
+    found: list[Exception] = []
+    token = _refusals.set(found)
+    try:
+        yield found
+    finally:
+        _refusals.reset(token)
+
+
+def note_refusal(error: Exception) -> None:
+    """Add to the list of the innermost `noting_refusals`."""
+    found = _refusals.get()
+    if found is not None:
+        found.append(error)
 
 
 class PullbackError(Exception):
@@ -105,6 +127,10 @@ class OutputError(TraceError, TypeError):
 
 class UnsupportedError(PullbackError, NotImplementedError, TypeError):
     """A function or an option that pullback does not have."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments)
+        note_refusal(self)
 
 
 class EagerOnlyError(TraceError, UnsupportedError):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, GradientError, PullbackError, ShapeError, TraceError
+from ...tracer.errors import ArgumentError, GradientError, PullbackError, ShapeError, TraceError, note_refusal
 from ...tracer.graph import Node
 from ...tracer.operator import Value
 from ...tracer.origin import at_caller
@@ -53,12 +53,14 @@ class Asked(Value):
         value = self._value
         if type(value) is ndarray:
             return value
-        raise TraceError(
+        error = TraceError(
             f"{wanted} needs the value of {value!r}, but the function is being traced and has no values yet"
             f"{at_caller()}. Keep it a tensor: use pullback.where or pullback.cond in "
             "place of `if`, return the tensor and convert it outside, or pass what decides as a static "
             "argument."
         )
+        note_refusal(error)
+        raise error
 
     def _shown(self) -> np.ndarray:
         """The ndarray for a text; TraceError where a traced tensor has no value."""

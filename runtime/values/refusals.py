@@ -15,7 +15,15 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
-from ...tracer.errors import ArgumentError, EagerOnlyError, GradientError, PullbackError, UnsupportedError
+from ...tracer.errors import (
+    ArgumentError,
+    EagerOnlyError,
+    GradientError,
+    PullbackError,
+    UnsupportedError,
+    note_refusal,
+    noting_refusals,
+)
 from ...tracer.origin import at_caller, at_place, is_users_code, place_of_line
 from ...tracer.trace import is_tracing
 from ...tracer.tracebacks import hide_own_frames
@@ -122,7 +130,7 @@ def has_remedy(call: str) -> bool:
 
 # --- gradients ----------------------------------------------------------------------------------------------
 
-_refusals: ContextVar[list[PullbackError] | None] = ContextVar("refusals", default=None)
+_refusals: ContextVar[list[Any] | None] = ContextVar("refusals", default=None)
 
 
 def array_refused() -> GradientError:
@@ -179,19 +187,38 @@ ABOUT_TENSORS = re.compile(
 
 
 class explaining_errors:
-    """Inside, the user's function runs on Tensors: what libraries raise about them is explained."""
+    """Inside, the user's function runs on Tensors: what libraries raise about them is explained.
+
+    A refusal that the function catches is raised at its end: the plain function would not have met it, and
+    what this one went on with is another program.
+    """
 
     def __enter__(self) -> None:
-        self._refusals: list[PullbackError] = []
+        self._refusals: list[Any] = []
         self._token = _refusals.set(self._refusals)
+        self._noting = noting_refusals()
+        self._unsupported = self._noting.__enter__()
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         shown = explained(error, self._refusals) if isinstance(error, Exception) else error
         _refusals.reset(self._token)
+        self._noting.__exit__(None, None, None)
+        if error is None:
+            shown = next(filter(_is_caught, [*self._refusals, *self._unsupported]), None)
+        elif isinstance(shown, UnsupportedError):
+            note_refusal(shown)  # the function outside may catch it
+        elif shown in self._refusals and (outer := _refusals.get()) is not None:
+            outer.append(shown)
         if isinstance(error, Exception):
             hide_own_frames(error)
         if shown is not error and shown is not None:
             raise shown
+
+
+def _is_caught(error: BaseException) -> bool:
+    """Whether the user's code has caught an error, and not a library that has another way."""
+    raised = error.__traceback__
+    return raised is not None and is_users_code(raised.tb_frame.f_code)
 
 
 def explained(error: Exception, refusals: Sequence[PullbackError] = ()) -> Exception:

@@ -1,6 +1,7 @@
 """A value that depends on a differentiated argument and becomes a plain number is right, or an error."""
 
 import array
+import contextlib
 import logging
 import math
 import struct
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from uncompiled import counts
 
 import pullback as pb
 from pullback.errors import GradientError
@@ -292,3 +294,59 @@ def test_an_element_of_a_complex_array_warns_where_it_loses_a_gradient():
     waves = np.zeros(2, complex)
     with pytest.warns(UserWarning, match=r"complex\(\) of a tensor that requires grad .* Use x.item\(\)"):
         waves[0] = x.sum() * 1j
+
+
+LOSING = ["float", "tolist", "tobytes", "array", "map of ulp", "helper"]
+
+
+@pytest.mark.parametrize("name", LOSING)
+def test_a_refusal_that_the_function_catches_is_raised(name: str) -> None:
+    """What it goes on with is not what the plain function computes."""
+
+    def guarded(x: Any) -> Any:
+        try:
+            return LOSSES[name](x)
+        except Exception:
+            return -x.sum()
+
+    def suppressed(x: Any) -> Any:
+        found = -x.sum()
+        with contextlib.suppress(Exception):
+            found = LOSSES[name](x)
+        return found
+
+    for function in (guarded, suppressed, lambda x: guarded(x) * 2.0):
+        for gradient in both(function):
+            with pytest.raises(GradientError, match="has no gradient"):
+                gradient(X)
+
+
+def test_errors_of_the_plain_function_are_caught() -> None:
+    def guarded(x: Any) -> Any:
+        try:
+            return x.reshape(2, 2).sum()
+        except ValueError:
+            return -x.sum()
+
+    def outer(x: Any) -> Any:
+        try:
+            return pb.grad(LOSSES["float"])(x).sum()
+        except GradientError:
+            return -x.sum()
+
+    for gradient in both(guarded):
+        np.testing.assert_array_equal(gradient(X), -np.ones(3))
+    for gradient in both(outer):
+        with pytest.raises(GradientError, match="has no gradient"):
+            gradient(X)
+
+
+def test_what_has_no_form_in_code_runs_uncompiled_though_the_function_catches_that() -> None:
+    def guarded(x: Any) -> Any:
+        try:
+            return counts(x).sum() * x.sum()
+        except Exception:
+            return -x.sum()
+
+    with pytest.warns(UserWarning, match="runs uncompiled"):
+        assert pb.compile(guarded)(X) == guarded(X) > 0
