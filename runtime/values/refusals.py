@@ -189,8 +189,8 @@ ABOUT_TENSORS = re.compile(
 class explaining_errors:
     """Inside, the user's function runs on Tensors: what libraries raise about them is explained.
 
-    A refusal that the function catches is raised at its end: the plain function would not have met it, and
-    what this one went on with is another program.
+    A refusal that the function catches by a class of Python's is raised at its end: the plain function would
+    not have met it, and what this one went on with is another program.
     """
 
     def __enter__(self) -> None:
@@ -216,9 +216,13 @@ class explaining_errors:
 
 
 def _is_caught(error: BaseException) -> bool:
-    """Whether the user's code has caught an error, and not a library that has another way."""
+    """Whether the user's code has caught an error, and neither a library that has another way nor code that
+    names the error's class, which knows of it."""
     raised = error.__traceback__
-    return raised is not None and is_users_code(raised.tb_frame.f_code)
+    if raised is None or not is_users_code(code := raised.tb_frame.f_code):
+        return False
+    classes = {kind.__name__ for kind in type(error).__mro__ if issubclass(kind, PullbackError)}
+    return classes.isdisjoint((*code.co_names, *code.co_freevars))
 
 
 def explained(error: Exception, refusals: Sequence[PullbackError] = ()) -> Exception:
