@@ -4,29 +4,18 @@ All derive from `PullbackError` and from the built-in class that the same mistak
 NumPy, so `except RuntimeError` and `except ValueError` in existing programs keep working.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from contextvars import ContextVar
 
 import numpy as np
 
-_refusals: ContextVar[list[Exception] | None] = ContextVar("refusals", default=None)
-
-
-@contextmanager
-def noting_refusals() -> Iterator[list[Exception]]:
-    """A list of the errors that are made inside which plain code does not raise."""
-    found: list[Exception] = []
-    token = _refusals.set(found)
-    try:
-        yield found
-    finally:
-        _refusals.reset(token)
+unsupported: ContextVar[list[Exception] | None] = ContextVar("unsupported", default=None)
+"""While a user's function runs on Tensors, the errors made of which plain code knows nothing."""
 
 
 def note_refusal(error: Exception) -> None:
-    """Add to the list of the innermost `noting_refusals`."""
-    found = _refusals.get()
+    """Note an error that plain code does not raise."""
+    found = unsupported.get()
     if found is not None:
         found.append(error)
 

@@ -22,7 +22,7 @@ from ...tracer.errors import (
     PullbackError,
     UnsupportedError,
     note_refusal,
-    noting_refusals,
+    unsupported,
 )
 from ...tracer.origin import at_caller, at_place, is_users_code, place_of_line
 from ...tracer.trace import is_tracing
@@ -196,14 +196,16 @@ class explaining_errors:
     def __enter__(self) -> None:
         self._refusals: list[Any] = []
         self._token = _refusals.set(self._refusals)
-        self._noting = noting_refusals()
-        self._unsupported = self._noting.__enter__()
+        self._unsupported: list[Exception] = []
+        self._token_of_unsupported = unsupported.set(self._unsupported)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         shown = explained(error, self._refusals) if isinstance(error, Exception) else error
         _refusals.reset(self._token)
-        self._noting.__exit__(None, None, None)
+        unsupported.reset(self._token_of_unsupported)
         if error is None:
+            if not self._refusals and not self._unsupported:
+                return
             shown = next(filter(_is_caught, [*self._refusals, *self._unsupported]), None)
         elif isinstance(shown, UnsupportedError):
             note_refusal(shown)  # the function outside may catch it
