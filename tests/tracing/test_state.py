@@ -368,3 +368,19 @@ def test_a_counter_that_is_an_attribute_of_the_function() -> None:
     for calls in (1, 2, 3):
         np.testing.assert_allclose(function(X), 2 * X)
         assert vars(counted)["calls"] == calls
+
+
+def test_a_counted_number_that_is_written_into_an_array() -> None:
+    count = 0
+
+    def written(x: Any) -> Any:
+        nonlocal count
+        count += 1
+        y = x.copy()
+        y[0] = count
+        return y
+
+    compiled = pb.compile(written)
+    with pytest.warns(UserWarning, match="runs uncompiled: a number that the function.*test_state.py"):
+        assert compiled(X)[0] == 1.0
+    assert compiled(X)[0] == 2.0 and count == 2
