@@ -28,7 +28,8 @@ CONVOLUTIONS = """
 POOLING = """
     max_pool1d(s,2,ceil_mode=True) max_pool1d(s,3,2,1,return_indices=True)
     max_pool2d(i,2,return_indices=True) max_pool2d(i,3,2,1,ceil_mode=True) max_pool3d(v,2,1) max_pool2d(n,2)
-    max_pool2d_with_indices(i,(2,1)) avg_pool1d(s,3,2,1,True) avg_pool2d(i,3,2,1,True,False)
+    max_pool2d_with_indices(i,(2,1),return_indices=False) avg_pool1d(s,3,2,1,True)
+    avg_pool2d(i,3,2,1,True,False)
     avg_pool2d(i,2,divisor_override=3) avg_pool3d(v,2,1,1,count_include_pad=False) avg_pool1d(n[0],2)
     lp_pool1d(s,2,2) lp_pool2d(i,3.0,2) lp_pool3d(v,2,2) adaptive_avg_pool1d(s,3)
     adaptive_avg_pool2d(i,(3,None)) adaptive_avg_pool3d(v,1) adaptive_max_pool1d(s,3)

@@ -139,9 +139,9 @@ max_pool3d = of_rank(
 
 def _pool_with_indices(
     input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
-    ceil_mode: bool = False, *, _rank: int = 1,
+    ceil_mode: bool = False, return_indices: bool = False, *, _rank: int = 1,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """`max_pool1d`, with the positions of the largest elements.
+    """`max_pool1d`, with the positions of the largest elements, whatever `return_indices` says.
 
     Example:
         >>> max_pool1d_with_indices(tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
