@@ -455,24 +455,34 @@ def linspace(
 ) -> Tensor:
     """`steps` numbers from start to end, both included, at equal distances.
 
+    Of an integer dtype they lie between the ends without their fractions, as PyTorch's.
+
+    Raises:
+        ArgumentError: the dtype is of integers, and an end is not finite.
+
     Example:
         >>> linspace(0, 1, 3)
         tensor([0.0000, 0.5000, 1.0000])
     """
     numpy = dtype_or(dtype, dtypes.default_float(), "linspace")
-    return finished(held(_spaced(start, end, steps, numpy, "linspace")), requires_grad, device)
+    return finished(held(_spaced(start, end, steps, numpy, "linspace").astype(numpy)), requires_grad, device)
 
 
 def _spaced(start: Any, end: Any, steps: int, dtype: np.dtype, function: str) -> np.ndarray:
-    """From both ends to the middle, in the result's own precision, so that it is symmetric."""
+    """Floats from both ends to the middle, in the result's own precision, so that it is symmetric."""
     (count,) = size_of((steps,), function)
     kind = dtype if dtype.kind == "f" else np.dtype("float64")
-    first, last = (kind.type(one.item() if isinstance(one, Tensor) else one) for one in (start, end))
+    ends = [one.item() if isinstance(one, Tensor) else one for one in (start, end)]
+    if dtype.kind in "iu":
+        if not all(map(math.isfinite, ends)):
+            fail(ArgumentError, f"{function}(): integers from {ends[0]} to {ends[1]} are not finite.")
+        ends = list(map(math.trunc, ends))
+    first, last = map(kind.type, ends)
     distance = (last - first) / kind.type(max(count - 1, 1))
     counted = np.arange(count)
     forth = first + distance * counted.astype(kind)
     back = last - distance * (count - 1 - counted).astype(kind)
-    return np.where(counted < count / 2 if count > 1 else counted == 0, forth, back).astype(dtype)
+    return np.where(counted < count / 2 if count > 1 else counted == 0, forth, back)
 
 
 def logspace(
@@ -481,12 +491,14 @@ def logspace(
 ) -> Tensor:  # fmt: skip
     """base ** start to base ** end in `steps` numbers, their exponents at equal distances.
 
+    Of an integer dtype the exponents lie between start and end without their fractions, as PyTorch's.
+
     Example:
         >>> logspace(0, 2, 3)
         tensor([  1.,  10., 100.])
     """
     numpy = dtype_or(dtype, dtypes.default_float(), "logspace")
-    exponents = _spaced(start, end, steps, np.dtype("float64"), "logspace")
+    exponents = _spaced(start, end, steps, numpy if numpy.kind in "iu" else np.dtype("float64"), "logspace")
     return finished(held(np.power(base, exponents).astype(numpy)), requires_grad, device)
 
 

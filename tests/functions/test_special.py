@@ -102,6 +102,17 @@ def test_polynomials_of_degrees_that_are_data(name: str) -> None:
     assert pb.autograd.gradgradcheck(lambda x: polynomial(x, 4), (leaf,))
 
 
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_degrees_count_without_their_fractions(name: str) -> None:
+    polynomial, x = getattr(pb.special, name), np.array([0.3, 0.7, 1.7, 0.4, 0.6])
+    degrees = np.array([-0.5, 0.5, 1.5, 2.9, -1.5])
+    torch = pytest.importorskip("torch")
+    wanted = getattr(torch.special, name)(torch.tensor(x), torch.tensor(degrees))
+    np.testing.assert_allclose(polynomial(x, degrees), wanted, rtol=1e-12)
+    slope = pb.grad(lambda x, n: polynomial(x, n).sum())
+    np.testing.assert_array_equal(slope(x, degrees), slope(x, np.trunc(degrees)))
+
+
 OF_SCIPY = {
     "airy_ai": lambda x: scipy.special.airy(x)[0],
     "spherical_bessel_j0": lambda x: scipy.special.spherical_jn(0, np.abs(x)),

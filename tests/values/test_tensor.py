@@ -155,6 +155,10 @@ def test_ranges() -> None:
     ]
     assert pb.linspace(0, 1, 5).tolist() == [0, 0.25, 0.5, 0.75, 1] and pb.linspace(3, 4, 1).tolist() == [3]
     assert pb.logspace(0, 2, 3).tolist() == [1, 10, 100]
+    assert pb.linspace(4.7, 9.9, 5, dtype=pb.int64).tolist() == [4, 5, 6, 7, 9]  # from 4 to 9, as PyTorch's
+    assert pb.logspace(0.5, 2.9, 3, dtype=pb.int32).tolist() == [1, 10, 100]
+    with pytest.raises(pb.errors.ArgumentError, match="not finite"):
+        pb.linspace(0, float("inf"), 3, dtype=pb.int64)
     assert pb.eye(2, 3).tolist() == [[1, 0, 0], [0, 1, 0]]
 
 

@@ -15,7 +15,7 @@ from ....tracer.ops import special as s
 from ...tape.apply import apply
 from ...values.tensor import Tensor
 from ..common import Operand, fail, floating, promoted_pair
-from ..declared import lgamma
+from ..declared import lgamma, trunc
 from ..declared_special import chebyshev_polynomial_t, chebyshev_polynomial_u
 from .elementwise import sinc
 
@@ -85,8 +85,8 @@ def chebyshev_polynomial_v(input: Operand, n: Operand) -> Tensor:
         >>> chebyshev_polynomial_v(tensor([0.5]), 1)
         tensor([0.])
     """
-    x, degree = promoted_pair("chebyshev_polynomial_v", input, n, as_float=True)
-    return chebyshev_polynomial_u(x, degree) - chebyshev_polynomial_u(x, degree - 1)
+    of_degree, below = _second_kind("chebyshev_polynomial_v", input, n)
+    return of_degree - below
 
 
 def chebyshev_polynomial_w(input: Operand, n: Operand) -> Tensor:
@@ -96,8 +96,15 @@ def chebyshev_polynomial_w(input: Operand, n: Operand) -> Tensor:
         >>> chebyshev_polynomial_w(tensor([0.5]), 1)
         tensor([2.])
     """
-    x, degree = promoted_pair("chebyshev_polynomial_w", input, n, as_float=True)
-    return chebyshev_polynomial_u(x, degree) + chebyshev_polynomial_u(x, degree - 1)
+    of_degree, below = _second_kind("chebyshev_polynomial_w", input, n)
+    return of_degree + below
+
+
+def _second_kind(function: str, input: Operand, n: Operand) -> tuple[Tensor, Tensor]:
+    """Chebyshev's polynomials U_n and U_(n - 1), of the degree without its fraction."""
+    x, degree = promoted_pair(function, input, n, as_float=True)
+    degree = trunc(degree)
+    return chebyshev_polynomial_u(x, degree), chebyshev_polynomial_u(x, degree - 1)
 
 
 def shifted_chebyshev_polynomial_t(input: Operand, n: Operand) -> Tensor:
