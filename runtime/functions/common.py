@@ -39,7 +39,7 @@ INTEGERS: tuple[type[int], Any] = (int, np.integer)
 SCALARS = (*NUMBERS, np.generic)
 OPERANDS = (Tensor, np.ndarray, *SCALARS)
 
-FLOAT64 = np.dtype("float64")
+FLOAT16, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("float16", "float32", "float64"))
 TORCH_NAMES = {
     "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
     "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
@@ -277,6 +277,11 @@ def elementwise(
 ) -> Tensor:
     """Apply an elementwise operator after promotion."""
     return apply(operator, *promoted(function, *values, as_float=as_float), grad_name=grad_name)
+
+
+def at_least_single(x: Tensor) -> Tensor:
+    """Half precision as single, for sums of products: the square of 256 is beyond its largest number."""
+    return as_dtype(x, FLOAT32) if array_dtype(x) == FLOAT16 else x
 
 
 # --- complex numbers ----------------------------------------------------------------------------------

@@ -426,3 +426,36 @@ def test_what_does_not_change_with_its_argument_has_the_gradient_zero(function: 
             wanted = value.detach().numpy()
         else:
             np.testing.assert_allclose(value.detach().numpy(), wanted)
+
+
+HALF_PRECISION = """
+    linalg.vector_norm(x) linalg.vector_norm(x,4.0,1) linalg.matrix_norm(x) dist(x,0.5*x,3.0) std(x) std(x,1)
+    var(x[1]) nn.functional.normalize(x) nn.functional.cosine_similarity(x,x[:1]) renorm(x,2,0,5.0)
+    nn.functional.layer_norm(x,(3,)) nn.functional.rms_norm(x,(3,)) nn.functional.group_norm(x,1)
+    nn.functional.instance_norm(x[None]) nn.functional.batch_norm(x.mT,None,None,training=True)
+    nn.functional.scaled_dot_product_attention(x,x,x)
+"""
+
+
+@pytest.mark.parametrize("expression", HALF_PRECISION.split())
+def test_squares_of_half_precision_are_taken_in_single(expression: str) -> None:
+    """That of 256 is beyond the largest number of half precision."""
+    import pullback as pb
+
+    x = np.float16([[300.0, -280.0, 5.0], [400.0, 1.0, 0.5]])
+    wanted, found = (
+        eval(expression, dict(vars(lib)), {"x": lib.from_numpy(x.copy())}) for lib in (torch, pb)
+    )
+    assert found.numpy().dtype == x.dtype
+    np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=2e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype, of_weights", [("float32", "float64"), ("float64", "float32")])
+def test_weights_have_a_part_in_the_dtype_of_a_covariance(dtype: str, of_weights: str) -> None:
+    import pullback as pb
+
+    x, weights = arrays()["x"].astype(dtype), arrays()["q"][0].astype(of_weights)
+    wanted = torch.cov(torch.from_numpy(x), aweights=torch.from_numpy(weights)).numpy()
+    found = pb.cov(pb.from_numpy(x), aweights=pb.from_numpy(weights)).numpy()
+    assert found.dtype == wanted.dtype == np.float64
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)

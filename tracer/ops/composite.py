@@ -32,6 +32,7 @@ from .elementwise import (
     sqrt,
     where,
 )
+from .lazy import HALF
 from .movement import between, concatenate, reshape
 from .reduction import ARRAYS, amax, restore_dims, spread, sum_
 
@@ -42,10 +43,24 @@ def composite(
     infer: Callable[..., Spec],
     body: Callable[..., Array],
     vjp: Mapping[str, Callable[..., Array]],
+    evaluate: Callable[..., Any] | None = None,
     **fields: Any,
 ) -> Operator:
-    """Declare an operator by its body, which evaluates it as well."""
-    return declare(name, "composite", "x", infer=infer, evaluate=body, body=body, vjp=vjp, **fields)
+    """Declare an operator by its body, which evaluates it as well unless told otherwise."""
+    value = evaluate or body
+    return declare(name, "composite", "x", infer=infer, evaluate=value, body=body, vjp=vjp, **fields)
+
+
+def _in_single(body: Callable[..., Array]) -> Callable[..., Array]:
+    """The values of half precision by way of float32: the square of 256 is beyond its largest number."""
+
+    def evaluate(x: Any, **attributes: Any) -> Any:
+        if getattr(x, "dtype", None) != HALF:
+            return body(x, **attributes)
+        with np.errstate(over="ignore"):  # of results: they are infinite, as PyTorch's
+            return np.asarray(body(x.astype(np.float32), **attributes)).astype(HALF)
+
+    return evaluate
 
 
 def _same(x: Spec, **attributes: Any) -> Spec:
@@ -121,11 +136,16 @@ def _deviation_cotangent(
     return scaled(_over(share, freedom), x - centre)
 
 
+def _deviation(x: Array, dims: tuple[int, ...], keepdim: bool, correction: float) -> Array:
+    return sqrt(_variance(x, dims, keepdim, correction))
+
+
 var = composite(
     "var",
     infer=_real_reduced,
     of_complex=OWN_RULES,
     body=_variance,
+    evaluate=_in_single(_variance),
     vjp={"x": _variance_cotangent},
     doc="the variance: squared deviations over n - correction",
 )
@@ -134,7 +154,8 @@ std = composite(
     infer=_real_reduced,
     of_complex=OWN_RULES,
     needs_own_rule=True,
-    body=lambda x, dims, keepdim, correction: sqrt(_variance(x, dims, keepdim, correction)),
+    body=_deviation,
+    evaluate=_in_single(_deviation),
     vjp={
         "x": lambda g, x, y, x_spec, dims, correction: _deviation_cotangent(g, x, y, x_spec, dims, correction)
     },
@@ -253,6 +274,7 @@ norm = composite(
     of_complex=OWN_RULES,
     needs_own_rule=True,
     body=_norm,
+    evaluate=_in_single(_norm),
     grad_fn="LinalgVectorNorm",
     vjp={"x": _norm_cotangent},
     doc="`(sum |x| ** order) ** (1 / order)`, for a finite order other than 0; the derivative at 0 is 0",

@@ -11,7 +11,17 @@ from ....tracer.errors import ArgumentError, ShapeError, UnsupportedError
 from ....tracer.ops import elementwise as e
 from ...tape.apply import apply, wrap
 from ...values.tensor import Tensor
-from ..common import array_dtype, as_dtype, fail, filled, floating, require_rank, shape_list, tensor
+from ..common import (
+    array_dtype,
+    as_dtype,
+    at_least_single,
+    fail,
+    filled,
+    floating,
+    require_rank,
+    shape_list,
+    tensor,
+)
 from ..declared import all
 from ..matrices.contraction import linear, matmul
 from ..reductions.reduction import mean
@@ -66,9 +76,10 @@ def scaled_dot_product_attention(
     if enable_gqa:
         k, v = (repeat_interleave(one, q.shape[-3] // one.shape[-3], -3) for one in (k, v))
     factor = (1.0 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0) if scale is None else float(scale)
+    q, k, precise = at_least_single(q), at_least_single(k), at_least_single(v)
     scores = matmul(apply(e.multiply, q, factor), transpose(k, -2, -1))
     mask = wrap(np.tri(q.shape[-2], k.shape[-2], dtype=bool)) if is_causal else attn_mask
-    return matmul(dropout(_shares(scores, mask), dropout_p), v)
+    return as_dtype(matmul(dropout(_shares(scores, mask), dropout_p), precise), array_dtype(v))
 
 
 def _shares(scores: Tensor, mask: Tensor | None) -> Tensor:

@@ -14,7 +14,7 @@ from ....tracer.ops import elementwise as e
 from ...tape.apply import apply
 from ...values.modes import no_grad
 from ...values.tensor import Tensor
-from ..common import array_dtype, as_dtype, elementwise, fail, floating, require_real
+from ..common import array_dtype, as_dtype, at_least_single, elementwise, fail, floating, require_real
 from ..elements.arithmetic import pow
 from ..reductions.reduction import mean
 from ..selections.assignment import copy_
@@ -48,12 +48,12 @@ def layer_norm(
     """
     x = require_real(floating(input, "layer_norm"), "layer_norm")
     dims = _last_dims(x, normalized_shape, "layer_norm")
-    centred = apply(e.subtract, x, mean(x, dims, True))
-    spread = apply(c.var, x, dims=dims, keepdim=True, correction=0)
+    precise = at_least_single(x)
+    centred = apply(e.subtract, precise, mean(precise, dims, True))
+    spread = apply(c.var, precise, dims=dims, keepdim=True, correction=0)
     scale = apply(e.rsqrt, apply(e.add, spread, float(eps)))
-    return _affine(
-        apply(e.multiply, centred, scale, grad_name="NativeLayerNormBackward0"), weight, bias, "layer_norm"
-    )
+    found = apply(e.multiply, centred, scale, grad_name="NativeLayerNormBackward0")
+    return _affine(as_dtype(found, array_dtype(x)), weight, bias, "layer_norm")
 
 
 def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, function: str) -> Tensor:
@@ -89,8 +89,10 @@ def rms_norm(
     x = floating(input, "rms_norm")
     dims = _last_dims(x, normalized_shape, "rms_norm")
     smallest = float(np.finfo(array_dtype(x)).eps) if eps is None else float(eps)
-    scale = apply(e.rsqrt, apply(e.add, mean(apply(e.square, x), dims, True), smallest))
-    return _affine(apply(e.multiply, x, scale), weight, None, "rms_norm")
+    precise = at_least_single(x)
+    scale = apply(e.rsqrt, apply(e.add, mean(apply(e.square, precise), dims, True), smallest))
+    found = apply(e.multiply, precise, scale)
+    return _affine(as_dtype(found, array_dtype(x)), weight, None, "rms_norm")
 
 
 def batch_norm(
@@ -109,7 +111,8 @@ def batch_norm(
         >>> batch_norm(tensor([[1.0], [3.0]]), None, None, training=True).flatten()
         tensor([-1.0000,  1.0000])
     """
-    x = require_real(floating(input, "batch_norm"), "batch_norm")
+    given = require_real(floating(input, "batch_norm"), "batch_norm")
+    x = at_least_single(given)
     if x.ndim < 2:
         fail(
             ShapeError,
@@ -137,6 +140,7 @@ def batch_norm(
         centre, spread = _per_channel(running_mean, x), _per_channel(running_var, x)
     scale = apply(e.rsqrt, apply(e.add, spread, float(eps)))
     result = apply(e.multiply, apply(e.subtract, x, centre), scale, grad_name="NativeBatchNormBackward0")
+    result = as_dtype(result, array_dtype(given))
     factors: list[Any] = [None if one is None else _per_channel(one, x) for one in (weight, bias)]
     return _affine(result, factors[0], factors[1], "batch_norm")
 
@@ -220,9 +224,11 @@ def instance_norm(
 
 
 def _normalised(x: Tensor, dims: tuple[int, ...], eps: float) -> Tensor:
-    spread = apply(c.var, x, dims=dims, keepdim=True, correction=0)
+    precise = at_least_single(x)
+    spread = apply(c.var, precise, dims=dims, keepdim=True, correction=0)
     scale = apply(e.rsqrt, apply(e.add, spread, float(eps)))
-    return apply(e.multiply, apply(e.subtract, x, mean(x, dims, True)), scale)
+    found = apply(e.multiply, apply(e.subtract, precise, mean(precise, dims, True)), scale)
+    return as_dtype(found, array_dtype(x))
 
 
 def _channel_factors(x: Tensor, *factors: Tensor | None) -> list[Any]:

@@ -405,6 +405,9 @@ def weighted_cov(rows: Tensor, correction: float, fweights: Tensor | None, aweig
         if one is not None and bool((one._detached() < 0).any()):
             fail(ArgumentError, f"cov(): {name} cannot be negative. Clamp them at 0, or leave them out.")
     dtype = array_dtype(rows)
+    if aweights is not None:
+        dtype = np.result_type(dtype, array_dtype(aweights))
+        rows = as_dtype(rows, dtype)
     given = [as_dtype(one, dtype) for one in (fweights, aweights) if one is not None]
     weights = given[0] if len(given) == 1 else apply(e.multiply, *given)
     total = sum(weights)
