@@ -169,7 +169,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
 def jvp(
     function: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """The value of a function, and its derivative along tangents.
+    """The value of a function, and its derivative along tangents; that of integers, as positions, is 0.
 
     Example:
         >>> jvp(lambda x: x * x, (np.array([1.0, 2.0]),), (np.array([1.0, 10.0]),))
@@ -183,15 +183,17 @@ def jvp(
     inputs = Inputs(name, function, tuple(primals), {}, tuple(range(len(primals))))
     value, aux = _split(name, inputs.evaluate(function), has_aux)
     leaves, structure = flat(value)
-    outputs = [_floating_output(name, leaf) for leaf in leaves]
+    outputs = [_tensor_output(name, leaf) for leaf in leaves]
+    floating = [output for output in outputs if _is_floating(output)]
     flat_tangents = [leaf for tangent in tangents for leaf in flat(tangent)[0]]
     if len(flat_tangents) != len(inputs.leaves):
         raise ArgumentError(f"jvp of {name}: tangents with the structure of the primals expected.")
     along = [_fitted_cotangent(name, one, leaf) for one, leaf in zip(flat_tangents, inputs.leaves)]
-    keep = inputs.reach_outside(outputs, along)
-    pushed = inputs.pushed(outputs, along, keep)
+    keep = inputs.reach_outside(floating, along)
+    pushed = iter(inputs.pushed(floating, along, keep))
+    found = [next(pushed) if _is_floating(output) else None for output in outputs]
     filled = [
-        of_kind(zeros(output) if one is None else one, type(output)) for one, output in zip(pushed, outputs)
+        of_kind(zeros(output) if one is None else one, type(output)) for one, output in zip(found, outputs)
     ]
     derivative = filled[0] if structure is None else unflatten(structure, filled)
     shown = (inputs.shown(value, keep), inputs.shown(derivative, keep))
@@ -316,7 +318,21 @@ def _split(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
     return result
 
 
+def _is_floating(output: Tensor) -> bool:
+    return output._value.dtype.kind in CONTINUOUS
+
+
 def _floating_output(name: str, leaf: Any) -> Tensor:
+    output = _tensor_output(name, leaf)
+    if not _is_floating(output):
+        raise DTypeError(
+            f"{name}: a derivative is taken of a result of dtype {output._value.dtype}, which has none. "
+            "Return a floating result, and others through has_aux=True."
+        )
+    return output
+
+
+def _tensor_output(name: str, leaf: Any) -> Tensor:
     if not isinstance(leaf, Tensor) and isinstance(leaf, FLOATING):
         leaf = standing_for(leaf)
     if leaf is None:
@@ -328,11 +344,6 @@ def _floating_output(name: str, leaf: Any) -> Tensor:
         raise OutputError(
             f"{name}: a derivative is taken of a result that is {leaf!r}, of type {type(leaf).__name__}. "
             f"Return floating tensors or arrays, and other results through has_aux=True.{how_to_return(leaf)}"
-        )
-    if leaf._value.dtype.kind not in CONTINUOUS:
-        raise DTypeError(
-            f"{name}: a derivative is taken of a result of dtype {leaf._value.dtype}, which has none. Return "
-            "a floating result, and others through has_aux=True."
         )
     return leaf
 

@@ -238,6 +238,17 @@ def test_errors_name_the_function_and_the_argument(form: Any) -> None:
         grad(3)  # type: ignore[arg-type]
 
 
+def test_integers_among_results_have_the_tangent_zero(form: Any) -> None:
+    """As of PyTorch's `jvp`."""
+    x, direction = pb.tensor(X.reshape(2, 2)), pb.tensor(W.reshape(2, 2))
+    function = form(lambda x: (x.argmax(0), x.amax(0)))
+    (place, value), (still, slope) = jvp(function, (x,), (direction,))
+    wanted = np.take_along_axis(direction.numpy(), place.numpy()[None], 0)[0]
+    np.testing.assert_array_equal(slope.numpy(), wanted)
+    assert still.dtype == place.dtype == pb.int64 and not still.numpy().any()
+    np.testing.assert_array_equal(value.numpy(), x.numpy().max(0))
+
+
 WIDE, TALL = np.sin(np.arange(60.0)).reshape(5, 12), np.sin(np.arange(240.0)).reshape(20, 12)
 
 
