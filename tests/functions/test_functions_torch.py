@@ -450,6 +450,21 @@ def test_squares_of_half_precision_are_taken_in_single(expression: str) -> None:
     np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=2e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "int64"])
+def test_integers_of_few_bits(dtype: str) -> None:
+    import pullback as pb
+
+    given = np.array([1, 7, 200 % 128], dtype)
+    matrices = np.arange(12).reshape(3, 2, 2).astype(dtype)
+    for function in (
+        lambda lib, x, m: lib.unravel_index(x, (2, 3, 1000)), lambda lib, x, m: (lib.addbmm(m[0], m, m),)
+    ):  # fmt: skip
+        wanted, found = (function(lib, *map(lib.from_numpy, (given, matrices))) for lib in (torch, pb))
+        for one, other in zip(found, wanted, strict=True):
+            assert one.numpy().dtype == other.numpy().dtype
+            np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
 @pytest.mark.parametrize("dtype, of_weights", [("float32", "float64"), ("float64", "float32")])
 def test_weights_have_a_part_in_the_dtype_of_a_covariance(dtype: str, of_weights: str) -> None:
     import pullback as pb

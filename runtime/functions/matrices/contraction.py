@@ -374,7 +374,9 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, a
         >>> addbmm(ones(1, 1), ones(2, 1, 3), ones(2, 3, 1))
         tensor([[7.]])
     """
-    return _scaled_sum(tensor(input, "addbmm"), bmm(batch1, batch2).sum(0), beta, alpha, "addbmm")
+    products = bmm(batch1, batch2)
+    total = products.sum(0, dtype=products.dtype)
+    return _scaled_sum(tensor(input, "addbmm"), total, beta, alpha, "addbmm")
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -155,7 +155,7 @@ def triu_indices(
 
 
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Positions in a flattened tensor as positions in each dimension of its shape.
+    """Positions in a flattened tensor as positions in each dimension of its shape, int64.
 
     Example:
         >>> unravel_index(tensor([5]), (2, 3))
@@ -167,6 +167,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     extents = (shape,) if isinstance(shape, int | np.integer) else tuple(map(int, shape))
     if any(extent < 0 for extent in extents):
         fail(ArgumentError, f"unravel_index(): 'shape' cannot have negative values, but got {extents}")
+    rest = as_dtype(rest, INT64)  # which sizes need, also where positions are of few bits
     found = []
     for place in range(len(extents)):
         inner = math.prod(extents[place + 1 :])
