@@ -116,10 +116,12 @@ def pull_back(
     create_graph: bool = True,
     retain_graph: bool | None = None,
     behind: Behind | None = None,
+    since: int = 0,
 ) -> tuple[Tensor | None, ...]:
     """The gradient of each input; None where the outputs do not depend on it.
 
-    `behind` are the nodes and leaves behind the outputs, if they are known.
+    `behind` are the nodes and leaves behind the outputs, if they are known, of which those made `since` a
+    sequence number alone may lead to inputs.
     """
     recorded = [(output, one) for output, one in zip(outputs, cotangents) if output.requires_grad]
     if not recorded or not inputs:
@@ -127,7 +129,8 @@ def pull_back(
     differentiated, given = zip(*recorded)
     roots, started = _roots(differentiated, given, create_graph)
     targets = _input_edges(inputs)
-    one_pass = Pass(create_graph, create_graph if retain_graph is None else retain_graph, targets)
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    one_pass = Pass(create_graph, retain_graph, targets, since=since)
     one_pass.run(roots, started, behind)
     return tuple(_found(one_pass, targets, True))
 

@@ -59,6 +59,7 @@ class Pass:
         inputs: edges whose gradients alone are wanted, to be found in `found`; None for all leaves, whose
             gradients are then accumulated.
         ends: edges, each the id of a target and an output number, which the pass does not go.
+        since: a sequence number that all nodes on a way to the inputs are known to have at least.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Pass:
         retain_graph: bool,
         inputs: Sequence[Edge] | None,
         ends: Container[tuple[int, int]] = (),
+        since: int = 0,
     ) -> None:
         self.create_graph = create_graph
         self.retain_graph = retain_graph
@@ -85,7 +87,7 @@ class Pass:
                 age = target.sequence if target._is_node else 0  # leaves are older than all nodes
                 oldest = age if oldest is None or age < oldest else oldest
             self.inputs = set(self.targets)
-            self.oldest = oldest or 0
+            self.oldest = max(oldest or 0, since)
         self.ends = ends
         self.nodes: list[GradNode] = []
         """Those behind the roots, in the order in which they were made."""

@@ -199,8 +199,8 @@ class Inputs:
         is_real = all(one._value.dtype.kind != "c" for one in outputs)  # of complex ones the tape takes it
         if is_real and self._graph_shows(outputs):
             return jacobians(outputs, self.leaves, self._outer(outputs, keep))
-        behind = None if keep else self._behind
-        return [_all_pulled(output, self.leaves, keep, behind) for output in outputs]
+        behind = self._behind if innermost() is None or not keep else None
+        return [_all_pulled(output, self.leaves, keep, behind, self._first_sequence) for output in outputs]
 
     def _gradient(self, output: Tensor) -> Sequence[Tensor | None]:
         """That of a real number outside of traces, of which it is known what is behind it on the tape."""
@@ -425,14 +425,15 @@ def zeros(like: Tensor) -> Tensor:
 
 
 def _all_pulled(
-    output: Tensor, inputs: Sequence[Tensor], keep: bool, behind: Behind | None
+    output: Tensor, inputs: Sequence[Tensor], keep: bool, behind: Behind | None, since: int
 ) -> Sequence[Tensor | None]:
     """For each input the derivatives of all elements of `output`, of shape `output.shape + input.shape`.
 
-    None where a number does not depend on an input. What is `behind` the output on the tape may be known.
+    None where a number does not depend on an input. What is `behind` the output on the tape may be known;
+    nodes made `since` a sequence number alone lead to inputs.
     """
     if output._value.dtype.kind != "c":
-        return _pulled(output, inputs, keep, 1.0, behind)
+        return _pulled(output, inputs, keep, 1.0, behind, since)
     pulled = [one if one is None else conjugate(one) for one in _pulled(output, inputs, keep, 1.0)]
     if all(one.is_complex() for one in inputs):
         return pulled
@@ -449,12 +450,13 @@ def _pulled(
     keep: bool,
     direction: complex,
     behind: Behind | None = None,
+    since: int = 0,
 ) -> Sequence[Tensor | None]:
     """What is pulled back of each element of `output`, changed in a direction."""
     shape = tuple(output._value.shape)
     if not shape:
         one = make(np.asarray(direction, output._value.dtype)) if output.is_complex() else None
-        return pull_back([output], inputs, [one], keep, output.is_complex() or None, behind)
+        return pull_back([output], inputs, [one], keep, output.is_complex() or None, behind, since)
     size = math.prod(shape)
     basis = (direction * np.eye(size, dtype=output._value.dtype)).reshape(size, *shape)
     if not keep and innermost() is None:
@@ -463,7 +465,7 @@ def _pulled(
             make(one._value.reshape(shape + tuple(variable._value.shape)))
             for one, variable in zip(stacks, inputs)
         ]
-    rows = [pull_back([output], inputs, [make(one)], create_graph=keep, retain_graph=True) for one in basis]
+    rows = [pull_back([output], inputs, [make(one)], keep, True, behind, since) for one in basis]
     found: list[Tensor] = []
     for position, variable in enumerate(inputs):
         own = tuple(variable._value.shape)

@@ -199,13 +199,14 @@ class OperatorNode(SavingNode):
         """The same of a Tensor, outside of traces, where the rules are recorded; None for not `wanted`."""
         self.require_saved()
         plan = self.plan
-        if wanted is not None and not all(wanted[position] for position in plan.positions):
-            return self._run_rules(g, wanted, True)
+        pull = plan.recorded or plan.pull_recorded()
+        if wanted is not None:
+            positions = tuple([position for position in plan.positions if wanted[position]])
+            if positions != plan.positions:
+                pull = plan.operator.pulling(positions, plan.count, OperatorNode.on_tensors)
         operands, result = self._as_tensors() if self.versions else (self.operands or (), self.result)
         specs, y_spec = self.specs or NO_SPECS
-        pulled = plan.operator.pulled(
-            plan.recorded or plan.pull_recorded(), g, result, y_spec, operands, specs, self.attributes
-        )
+        pulled = plan.operator.pulled(pull, g, result, y_spec, operands, specs, self.attributes)
         if self.shapes is None:
             return pulled
         found = list(pulled)

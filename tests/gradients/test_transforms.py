@@ -13,6 +13,7 @@ import pullback as pb
 from pullback.runtime.tape import engine
 from pullback.runtime.transforms import inputs
 from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
+from pullback.runtime.values.operator_nodes import OperatorNode
 from pullback.tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
 
 pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
@@ -153,6 +154,21 @@ def test_closure_tensors_make_the_gradient_differentiable(form: Any) -> None:
     gradient = grad(form(lambda x: (scale * x * x).sum()))(pb.tensor(X))
     gradient.sum().backward()
     assert scale.grad.item() == pytest.approx(np.sum(2 * X))
+
+
+def test_a_gradient_inside_of_another_takes_short_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its pass knows what is behind the value and goes no further, and nodes run their rules at once."""
+
+    def unused(*arguments: Any) -> Any:
+        raise AssertionError
+
+    def slopes(x: Any) -> Any:
+        scale = np.exp(x) * x
+        return grad(lambda t: np.sum(scale * t**3 / x))(W).sum()
+
+    monkeypatch.setattr(engine, "targets_behind", unused)
+    monkeypatch.setattr(OperatorNode, "_run_rules", unused)
+    np.testing.assert_allclose(grad(slopes)(X), 3 * W**2 * np.exp(X))
 
 
 @pytest.mark.parametrize(
