@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import array
 import contextvars
+import functools
 import io
 import math
 import weakref
@@ -28,6 +29,8 @@ from .randomness import RANDOM
 PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None), range, slice, type(...))
 """Values that are the same if they are equal and of one type."""
 _IDENTICAL = (type, ModuleType, FunctionType, BuiltinFunctionType, np.ufunc, np.dtype, DType)
+_WITHOUT_PARTS = (*PLAIN_TYPES, np.generic, *_IDENTICAL, *RANDOM)
+_PLAIN_CLASSES = frozenset(PLAIN_TYPES)
 _BUFFERS = (bytearray, memoryview, array.array)
 _PLAIN_PARTS = (*PLAIN_TYPES, frozenset, tuple, *_IDENTICAL)
 LIMIT = 200_000
@@ -59,7 +62,7 @@ class Content:
 
     def __init__(self, value: Any, met: list[np.ndarray] | None = None) -> None:
         self._kind = type(value)
-        parts = list(parts_of(value))
+        parts = parts_of(value)
         if met is not None:
             met += [part for part in parts if isinstance(part, np.ndarray)]
         self._parts = [part.copy() if isinstance(part, np.ndarray) else part for part in parts]
@@ -70,10 +73,12 @@ class Content:
         if type(value) is not self._kind:
             return False
         try:
-            now = list(parts_of(value))
+            now = parts_of(value)
         except Unreadable:
             return False
-        return len(now) == len(self._parts) and all(map(_same, self._parts, now))
+        if len(now) != len(self._parts):
+            return False
+        return all(one is other or _same(one, other) for one, other in zip(self._parts, now))
 
     @property
     def is_plain(self) -> bool:
@@ -108,8 +113,9 @@ def _same(one: Any, other: Any) -> bool:
     return isinstance(one, (*PLAIN_TYPES, np.generic, np.dtype, frozenset, tuple)) and bool(one == other)
 
 
-def parts_of(value: Any) -> Iterator[Any]:
+def parts_of(value: Any) -> list[Any]:
     """Types, numbers, arrays and objects without parts that it is made of, in an order of its own."""
+    found: list[Any] = []
     seen: set[int] = set()
     kept: list[Any] = []
     pending: list[Any] = [value]
@@ -119,23 +125,37 @@ def parts_of(value: Any) -> Iterator[Any]:
         count += 1
         if count > LIMIT:
             raise Unreadable(value)
-        if isinstance(one, (*PLAIN_TYPES, np.generic, *_IDENTICAL, *RANDOM)):
-            yield one
+        kind = type(one)
+        if kind in _PLAIN_CLASSES:
+            found.append(one)
+            continue
+        if isinstance(one, _WITHOUT_PARTS):
+            found.append(one)
             if not isinstance(one, FunctionType) or not one.__closure__ or id(one) in seen:
                 continue
         if id(one) in seen:
-            yield ...
+            found.append(...)
             continue
         seen.add(id(one))
         kept.append(one)  # so that no other object gets its id
-        yield type(one)
+        found.append(kind)
         own, inner = _taken_apart(one)
-        yield from own
+        found += own
         pending += inner
+    return found
 
 
 def _taken_apart(value: Any) -> tuple[list[Any], list[Any]]:
     """What is compared of an object, and the objects in it to go on with."""
+    kind: Any = type(value)
+    if kind in (list, tuple):
+        if all(isinstance(one, PLAIN_TYPES) for one in value):
+            return [tuple(map(type, value)), tuple(value)], []
+        return [len(value)], [*value]
+    if kind is dict:
+        return [len(value)], [*value, *value.values()]
+    if _is_table(kind):
+        return _table(value)
     if isinstance(value, FunctionType):
         return [], [content for cell in value.__closure__ or () for content in content_of_cell(cell)]
     if isinstance(value, Tensor):
@@ -160,9 +180,9 @@ def _taken_apart(value: Any) -> tuple[list[Any], list[Any]]:
         return [], [value()]
     if isinstance(value, MethodType):
         return [value.__func__], [value.__self__]
-    if module_of(type(value)).partition(".")[0] in ("pandas", "xarray"):
+    if module_of(kind).partition(".")[0] in ("pandas", "xarray"):
         return _table(value)
-    if type(value) in (list, tuple, deque) and all(isinstance(one, PLAIN_TYPES) for one in value):
+    if kind is deque and all(isinstance(one, PLAIN_TYPES) for one in value):
         return [tuple(map(type, value)), tuple(value)], []
     if isinstance(value, list | tuple | deque):
         return [len(value)], [*_attributes(value), *value]
@@ -177,6 +197,12 @@ def _taken_apart(value: Any) -> tuple[list[Any], list[Any]]:
     if memory is not None:
         return [memory], attributes
     return ([], attributes) if attributes else _state(value)
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_table(kind: type) -> bool:
+    """Whether objects of a class are tables or columns of pandas's: no mapping, and no array of its own."""
+    return module_of(kind).partition(".")[0] == "pandas" and not issubclass(kind, (Mapping, Set, np.ndarray))
 
 
 def _memory_of(value: Any) -> bytes | None:
