@@ -219,8 +219,12 @@ class _Fingerprint:
             self._kept += (value.__code__, value.__globals__)
             self.marks += (id(value.__code__), id(value.__globals__))
             found = _contents(value.__closure__ or ())
-            found += (value.__defaults__, value.__kwdefaults__, value.__dict__.get("__wrapped__"))
-            return found + self._by_name(value.__dict__)
+            attributes = value.__dict__
+            found += (value.__defaults__, value.__kwdefaults__, attributes.get("__wrapped__"))
+            if attributes:
+                return found + self._by_name(attributes)
+            self.marks.append(())
+            return found
         if way == "_from_instance":
             return self._by_name(vars(value))
         if way == "_from_slotted":
@@ -237,6 +241,10 @@ class _Fingerprint:
 
     def _elements(self, container: Any) -> list[Any]:
         """The elements with code; of the others, which kinds there are."""
+        kind = type(container)
+        if kind in (list, tuple) and PLAIN.issuperset(map(type, container)):
+            self.marks.append(ONE_KIND if container else frozenset())
+            return []
         plain, found = set(), []
         for one in first_elements(container):
             kind = type(one)
@@ -250,6 +258,9 @@ class _Fingerprint:
 
 MARKED = (np.ufunc, np.ndarray)
 """Of what has no code the classes whose objects `_plain_mark` tells apart."""
+PLAIN = WITHOUT_CODE.difference(MARKED)
+"""The others, whose objects are one kind."""
+ONE_KIND = frozenset({None})
 OPAQUE = (type, ModuleType, BuiltinFunctionType)
 
 
