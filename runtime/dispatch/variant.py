@@ -276,8 +276,6 @@ class Variant(Runs):
         forward, guards = self._compiled(self.forward), self.traced.guards
         if not guards:
             return forward
-        from ...codegen.drawn_once import has_effects  # not at start
-
         first = self.traced.first_guard
 
         def run_held_back(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
@@ -292,7 +290,14 @@ class Variant(Runs):
                 guards.check(produced[first : first + len(guards.outputs)])
             return produced
 
-        return run_held_back if has_effects(self.traced.graph) else run_checked
+        return run_held_back if self._has_effects else run_checked
+
+    @cached_property
+    def _has_effects(self) -> bool:
+        """Whether its code calls functions for their effect, which `copied` takes along."""
+        from ...codegen.drawn_once import has_effects  # not at start
+
+        return has_effects(self.traced.graph)
 
     def _core(self) -> Runner:
         """Without gradients."""

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.codegen import drawn_once
 from pullback.codegen.pipeline import statistics
 from pullback.runtime.dispatch import shared
 from pullback.runtime.dispatch.compiled import CacheInfo
@@ -358,6 +359,17 @@ def test_what_a_number_turned_out_to_be_is_known_to_the_next(capsys: pytest.Capt
             np.testing.assert_allclose(function(X, n, factor), X[:n] * factor + 1.0)
         traces = len(capsys.readouterr().out.split())
         assert repetition == 0 or (traces == 0 and counted() == before)
+
+
+def test_another_function_of_the_same_code_is_not_searched_for_effects(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def made(data: np.ndarray) -> Any:
+        return pb.compile(lambda x: x * data if float(x.sum()) > 0 else -x)
+
+    made(X)(X), made(X * 2)(X)
+    monkeypatch.setattr(drawn_once, "has_effects", None)
+    np.testing.assert_allclose(made(X * 3)(X), 3 * X * X)
 
 
 def test_constants_of_another_program_are_no_constants_here() -> None:
