@@ -6,7 +6,7 @@ loops, then one loop over the block with the arithmetic, then all others, with t
 cache. Condition: the arithmetic between the loops is dear, also against that in them (`ROW_SHARE`).
 
 Likewise where dear values are computed and then added at positions from data, which may coincide, or are
-terms of a running sum: first the values of a block, in vectors, then the additions, one after another, then
+operands of a scan: first the values of a block, in vectors, then the additions, one after another, then
 what is computed of these, in vectors again.
 
 And where two loops walk one array along its rows and another one across them: for a block of columns all
@@ -86,19 +86,22 @@ def serial_values(items: list[Item], stored: set[Node]) -> set[Node]:
     """What a loop computes and then adds, one element after another, where the loop is worth several."""
     loops = (one for one in items if isinstance(one, Loop) and any(map(_is_serial, one.items)))
     serial = (root for loop in loops for root in _worth_vectors(loop) if _is_serial(root))
-    return {value.node for root in serial if (value := _dear_value(root)) is not None} - stored
+    return {value.node for root in serial for value in _dear_values(root)} - stored
 
 
 def _is_serial(item: Item) -> bool:
     return isinstance(item, Scan) or (isinstance(item, Root) and item.at_positions)
 
 
-def _dear_value(root: Root) -> Compute | None:
-    """What is added, if it is computed, and dear where it is a term of a running sum."""
+def _dear_values(root: Root) -> list[Compute | Select]:
+    """What is added, if it is computed, and dear where it is an operand of a scan."""
     value = root.value
-    if not isinstance(value, Compute):
-        return None
-    return value if root.at_positions or arithmetic(value, set()) >= EXPENSIVE else None
+    if root.at_positions:
+        return [value] if isinstance(value, Compute) else []
+    is_of_operands = len(root.node.operands) > 1 and isinstance(value, Compute)
+    operands = value.operands if is_of_operands else (value,)  # type: ignore[union-attr]
+    computed = [one for one in operands if isinstance(one, Compute | Select)]
+    return [one for one in computed if arithmetic(one, set()) >= EXPENSIVE]
 
 
 def _worth_vectors(loop: Loop) -> list[Root]:

@@ -9,13 +9,14 @@ import numpy as np
 
 from ...tracer.errors import ShapeError, UnsupportedError
 from ...tracer.operator import operators
+from ...tracer.ops.reduction import running_largest, running_smallest
 from ...tracer.spec import CONTINUOUS
 from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, declared
 from ..functions.common import INTEGERS, array_dtype, as_dtype, conjugate, fail
-from ..functions.reductions.running import running
+from ..functions.reductions.running import logcumsumexp, running
 from ..functions.shapes import joining, movement, parts
-from ..tape.apply import wrap
+from ..tape.apply import apply, wrap
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .protocols import FUNCTIONS, METHODS, OF_OTHERS, OPTIONS, called, converted, unknown, without_rule
@@ -102,6 +103,12 @@ ASSOCIATIVE = {"fmax", "fmin", "logaddexp2"} | {
     name for one in operators() if one.is_associative for name in one.numpy
 }
 """Ufuncs that may combine what they have combined, so that a row takes a few steps of whole arrays."""
+CONTINUED = {
+    "maximum": lambda x, axis: apply(running_largest, x, dim=axis),
+    "minimum": lambda x, axis: apply(running_smallest, x, dim=axis),
+    "logaddexp": logcumsumexp,
+}
+"""Ufuncs with an operator, or a function, that continues a row from place to place."""
 
 
 def reduce(
@@ -144,7 +151,10 @@ def accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None, **
     known_as = ACCUMULATIONS.get(ufunc.__name__)
     if known_as is not None:
         return FUNCTIONS[known_as](array, axis=axis, **({} if dtype is None else {"dtype": dtype}))
-    x = movement.movedim(_prepared(ufunc, array, dtype), axis, 0)
+    x = _prepared(ufunc, array, dtype)
+    if ufunc.__name__ in CONTINUED and x.ndim:
+        return CONTINUED[ufunc.__name__](x, axis_of(axis, x, "accumulate"))
+    x = movement.movedim(x, axis, 0)
     if ufunc.__name__ in ASSOCIATIVE:
         x = running(x, 0, lambda later, earlier: called(ufunc, (earlier, later)))
         return movement.movedim(x, 0, axis)

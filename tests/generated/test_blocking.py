@@ -224,3 +224,15 @@ def test_terms_of_a_running_sum_are_computed_in_vectors(dtype):
     blocks = compiled.forward_source(x, w).split("for i in range(block, block_stop):")
     assert ["exp(" in one for one in blocks[1:4]] == [True, False, False]
     assert ["log(" in one for one in blocks[1:4]] == [False, False, True]
+
+
+def test_operands_of_a_scan_are_computed_in_vectors():
+    def loss(x):
+        return np.logaddexp.accumulate(x).sum()
+
+    compiled = pb.compile(loss)
+    x = np.random.default_rng(0).standard_normal(500)
+    (program,) = compiled.programs(x)
+    scan = next(line for line in program.source.splitlines() if "linear_recurrence_values[i] =" in line)
+    assert "for block in range" in program.source and "exp(" not in scan
+    np.testing.assert_allclose(compiled(x), loss(x), rtol=1e-13)

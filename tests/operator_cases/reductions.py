@@ -162,6 +162,8 @@ REDUCTIONS = (
     Row("sorted_values", _sorted_values, ROWS_TO_SORT, dtypes=NUMBERS, ulps=0),
     Row("cumsum", _running(lambda a, b: a + b), SCANS, dtypes=NUMBERS, ulps=SUM_ULPS, because=SUM_ORDER),
     Row("cumprod", _running(lambda a, b: a * b), SCANS, dtypes=NUMBERS, ulps=SUM_ULPS, because=SUM_ORDER),
+    Row("running_largest", _running(np.maximum), SCANS, dtypes=NUMBERS, ulps=0, distinct=True),
+    Row("running_smallest", _running(np.minimum), SCANS, dtypes=NUMBERS, ulps=0, distinct=True),
     Row(
         "linear_recurrence",
         _recurred,
@@ -212,6 +214,7 @@ COMPOSITES = (
     reduces("mean", _over(np.mean), empty=True),
     reduces("var", _spread(np.var), variants=CORRECTIONS),
     reduces("std", _spread(np.std), variants=CORRECTIONS),
+    Row("running_logsumexp", _running(np.logaddexp), SCANS, ulps=SUM_ULPS, because=SUM_ORDER),
     reduces("logsumexp", lambda x, dims, keepdim: np.log(np.sum(np.exp(x), axis=dims, keepdims=keepdim))),
     Row("softmax", lambda x, dim: scipy.special.softmax(x, axis=dim), ALONG, ulps=16),
     Row("log_softmax", _log_softmax, ALONG, ulps=16),

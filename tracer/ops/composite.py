@@ -33,8 +33,16 @@ from .elementwise import (
     where,
 )
 from .lazy import HALF
-from .movement import between, concatenate, reshape
-from .reduction import ARRAYS, amax, restore_dims, spread, sum_
+from .movement import between, concatenate, flip, pad, reshape
+from .reduction import (
+    ARRAYS,
+    amax,
+    linear_recurrence,
+    restore_dims,
+    running_largest,
+    spread,
+    sum_,
+)
 
 
 def composite(
@@ -205,6 +213,38 @@ logsumexp = composite(
     },
     doc="log(sum(exp(x))) without overflow",
 )
+
+
+def _running_logsumexp(x: Array, dim: int) -> Array:
+    """Sums of exponentials less the largest so far, each brought to the next such number."""
+    shift = finite(running_largest(x, dim=dim))
+    total = linear_recurrence(_decay(shift, dim, first=True), exp(x - shift), dim=dim)
+    return log(total) + shift
+
+
+def _decay(x: Array, dim: int, first: bool) -> Array:
+    """exp(x_{i-1} - x_i) of what does not fall along a dimension, with 0 in front, or at the end instead."""
+    count = x.shape[dim]
+    distance = min(1, count)
+    falls = exp(between(x, dim, 0, count - distance) - between(x, dim, distance, count))
+    around = (distance, 0) if first else (0, distance)
+    widths = tuple(around if axis == dim else (0, 0) for axis in range(len(x.shape)))
+    return pad(falls, widths=widths, value=0.0)
+
+
+def _running_logsumexp_cotangent(g: Array, x: Array, y: Array, dim: int) -> Array:
+    """exp(x_j) * sum(g_i * exp(-y_i)) over the places from j on, relative to y_j, so none overflows."""
+    decay = flip(_decay(finite(y), dim, first=False), dims=(dim,))
+    totals = flip(linear_recurrence(decay, flip(g, dims=(dim,)), dim=dim), dims=(dim,))
+    return totals * exp(x - _above_nothing(y))
+
+
+running_logsumexp = declare(
+    "running_logsumexp", "composite", "x", infer=_same, body=_running_logsumexp, needs_own_rule=True,
+    evaluate=lambda x, dim: np.logaddexp.accumulate(x, axis=dim),
+    vjp={"x": _running_logsumexp_cotangent}, grad_fn="Logcumsumexp",
+    doc="log(cumsum(exp(x))) along a dimension, without overflow",
+)  # fmt: skip
 
 
 def _above_nothing(x: Array) -> Array:

@@ -22,6 +22,7 @@ from .elementwise import (
     greater,
     isnan,
     less,
+    logical_not,
     logical_or,
     maximum,
     minimum,
@@ -244,6 +245,12 @@ cumprod = declare(
 
 
 def _evaluate_recurrence(factor: np.ndarray, x: np.ndarray, dim: int) -> np.ndarray:
+    if x.size == x.shape[dim]:  # Python's numbers take less than arrays of one element each
+        before, numbers = 0.0, []
+        for coefficient, number in zip(factor.ravel().tolist(), x.ravel().tolist()):
+            before = number + coefficient * before if numbers else number
+            numbers.append(before)
+        return np.array(numbers, x.dtype).reshape(x.shape)
     result = np.array(x)
     factors, running = np.moveaxis(factor, dim, 0), np.moveaxis(result, dim, 0)
     for place in range(1, len(running)):
@@ -271,6 +278,28 @@ linear_recurrence = declare(
     domain=(-1.5, 1.5),
     doc="y_i = x_i + factor_i y_{i-1} along a dimension, from y_0 = x_0; operands of one shape",
 )  # fmt: skip
+
+
+# --- running extremes ---------------------------------------------------------------------------------------
+
+
+def _by_last_extreme(g: Array, x: Array, y: Array, x_spec: Spec, dim: int) -> Array:
+    """Each place that the extreme moves to, the last of equals, has the gradients up to the next one."""
+    is_new = equal(x, y)
+    same = convert(logical_not(is_new), dtype=x_spec.dtype)
+    return where(is_new, _reversed_recurrence(g, same, x_spec, dim), 0.0)
+
+
+def _running_extreme(name: str, monoid: Monoid, numpy: np.ufunc, doc: str) -> Operator:
+    return declare(
+        name, "scan", "x",
+        infer=lambda x, dim: x, evaluate=lambda x, dim: numpy.accumulate(x, axis=dim),
+        monoid=monoid, noun=name, vjp={"x": _by_last_extreme}, doc=doc,
+    )  # fmt: skip
+
+
+running_largest = _running_extreme("running_largest", LARGEST, np.maximum, "the largest up to each place")
+running_smallest = _running_extreme("running_smallest", SMALLEST, np.minimum, "the smallest up to each place")
 
 
 def sum_to_shape(x: Array, shape: tuple[int, ...]) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ....tracer.errors import ArgumentError, ShapeError
 from ....tracer.ops import elementwise as e
+from ....tracer.ops.reduction import running_largest
 from ....tracer.spec import INT64
 from ....tracer.trace import is_tracing
 from ...tape.apply import apply, unwrap, wrap
@@ -41,7 +42,6 @@ from ..shapes.movement import expand_to, movedim, reshape_to
 from ..shapes.parts import along, part
 from .ordering import ordered_positions, squeezed
 from .reduction import PAIRS, ValuesIndices
-from .running import running_maximum
 from .sorting import insertion_places
 
 __all__ = [
@@ -484,7 +484,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     places = expand_to(reshape_to(iota(count), shape), tuple(x._value.shape))
     later = apply(e.not_equal, part(ordered, dim, 1, count), part(ordered, dim, 0, count - 1))
     starts = where(later, part(places, dim, 1, count), 0)
-    begun = running_maximum(_behind_zero(starts, dim), dim)
+    begun = apply(running_largest, _behind_zero(starts, dim), dim=dim)
     longest = argmax(places - begun, dim, keepdim=True)
     index = along(order, longest, dim)
     return squeezed(PAIRS["mode"](along(x, index, dim, "ModeBackward0"), index), dim, keepdim)

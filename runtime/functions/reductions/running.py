@@ -1,7 +1,7 @@
 """Running extremes and sums of exponentials: at each place what there is up to it.
 
-Doubling: each round combines a place with one that is twice as far away as in the last round (Hillis and
-Steele, "Data parallel algorithms", 1986).
+What no operator continues from place to place is doubled: each round combines a place with one that is twice
+as far away as in the last round (Hillis and Steele, "Data parallel algorithms", 1986).
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 from ....tracer.operator import Operator
 from ....tracer.ops import elementwise as e
+from ....tracer.ops.composite import running_logsumexp
+from ....tracer.ops.reduction import running_largest, running_smallest
 from ....tracer.spec import INT64
 from ...tape.apply import apply
 from ...values.tensor import Tensor
@@ -33,12 +35,7 @@ def running(x: Tensor, dim: int, combined: Callable[[Tensor, Tensor], Tensor]) -
     return x
 
 
-def running_maximum(x: Tensor, dim: int) -> Tensor:
-    """The largest up to each place."""
-    return running(x, dim, lambda one, other: apply(e.maximum, one, other))
-
-
-def _extreme(input: Tensor, dim: int, name: str, chooses: Operator, precedes: Operator) -> ValuesIndices:
+def _extreme(input: Tensor, dim: int, name: str, extreme: Operator, precedes: Operator) -> ValuesIndices:
     x = require_real(tensor(input, name), name)
     dim = one_dim(dim, x.ndim, name)
     if not x.ndim:
@@ -46,14 +43,14 @@ def _extreme(input: Tensor, dim: int, name: str, chooses: Operator, precedes: Op
     known = x._detached()
     if array_dtype(known).kind == "b":
         known = as_dtype(known, INT64)
-    best = running(known, dim, lambda one, other: apply(chooses, one, other))
+    best = apply(extreme, known, dim=dim)
     is_new = apply(precedes, known, best)
     if array_dtype(known).kind == "f":
         is_new = apply(e.logical_or, is_new, isnan(known))
     count = x._value.shape[dim]
     shape = tuple(count if axis == dim else 1 for axis in range(x.ndim))
     places = expand_to(reshape_to(iota(count), shape), tuple(x._value.shape))
-    found = running_maximum(apply(e.where, is_new, places, 0), dim)
+    found = apply(running_largest, apply(e.where, is_new, places, 0), dim=dim)
     return PAIRS[name](along(x, found, dim, f"{name.capitalize()}Backward0"), found)
 
 
@@ -65,7 +62,7 @@ def cummax(input: Tensor, dim: int) -> ValuesIndices:
         >>> cummax(tensor([1, 3, 2]), 0).values
         tensor([1, 3, 3])
     """
-    return _extreme(input, dim, "cummax", e.maximum, e.greater_equal)
+    return _extreme(input, dim, "cummax", running_largest, e.greater_equal)
 
 
 @numpy_names
@@ -76,7 +73,7 @@ def cummin(input: Tensor, dim: int) -> ValuesIndices:
         >>> cummin(tensor([3, 1, 2]), 0).values
         tensor([3, 1, 1])
     """
-    return _extreme(input, dim, "cummin", e.minimum, e.less_equal)
+    return _extreme(input, dim, "cummin", running_smallest, e.less_equal)
 
 
 @numpy_names
@@ -93,4 +90,6 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     dim = one_dim(dim, x.ndim, "logcumsumexp")
     if not x.ndim:
         return apply(e.identity, x)
-    return running(x, dim, lambda one, other: apply(e.logaddexp, one, other))
+    if array_dtype(x).kind == "c":
+        return running(x, dim, lambda one, other: apply(e.logaddexp, one, other))
+    return apply(running_logsumexp, x, dim=dim)
