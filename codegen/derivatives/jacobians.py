@@ -2,21 +2,28 @@
 
 Directions are those of the result, pulled back, or those of the arguments, pushed forward, whichever are
 fewer. What does not depend on the direction is computed once, before the loop. A few directions are written
-out: most of what they multiply is 0 then.
+out: most of what they multiply is 0 then. Where directions are multiplied with matrices, and all of them stay
+in a cache, they are rows of a matrix, and there is no loop: a product of matrices takes less than its rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import itertools
+import math
+from collections.abc import Collection, Container, Mapping, Sequence
 
 from pullback.tracer.graph import Graph, Node, constant, make_input, make_node, substitute, toposort
 from pullback.tracer.loop import make_loop
+from pullback.tracer.many import on_many
 from pullback.tracer.ops import creation
 from pullback.tracer.ops import elementwise as e
+from pullback.tracer.ops.contraction import contract, split_subscripts
+from pullback.tracer.ops.diagonals import diagonal_matrix
 from pullback.tracer.ops.movement import concatenate, expand, permute, reshape
 from pullback.tracer.origin import current_origin
 from pullback.tracer.spec import INT64, Spec
 
+from ..cost.machine import this_machine
 from .differentiate import differentiate, summed
 
 MOST_WRITTEN_OUT = 8
@@ -114,9 +121,65 @@ def _along_all(values: Sequence[Node | None], direction: Node) -> list[Node | No
         rows = [[reshape(one, shape=(1, *one.shape)) for one in every] for every in zip(*each)]
         stacks = [row[0] if len(row) == 1 else concatenate(*row, dim=0) for row in rows]
     else:
-        stacks = _in_loop(present, direction)
+        stacks = _at_once(present, direction) or _in_loop(present, direction)
     waiting = iter(stacks)
     return [None if one is None else next(waiting) for one in values]
+
+
+def _at_once(values: Sequence[Node], direction: Node) -> list[Node] | None:
+    """All directions along a first dimension; None where a loop over them takes less, or an operator has no
+    such form.
+
+    It takes less unless most of the work is products of a matrix with a vector for each direction, and what
+    is computed on the way stays in the caches, or is no larger than these matrices.
+    """
+    count = direction.spec.size
+    units = diagonal_matrix(constant(1, direction.spec.with_shape((count,))))
+    many = {direction: units if direction.ndim == 1 else reshape(units, shape=(count, *direction.shape))}
+    matrices: list[Node] = []
+    balance = 0
+    for node in toposort(values, direction.serial):
+        if many.keys().isdisjoint(node.operands):
+            continue
+        found = on_many(node, many.keys(), count)
+        if found is None:
+            return None
+        forms, attributes = found
+        if node.operator is contract:
+            matrix = _matrix_of(node, many)
+            work = _multiplications(node)
+            balance += work if matrix is not None else -work
+            matrices += [] if matrix is None else [matrix]
+        operands = [_given(many.get(one, one), form) for one, form in zip(node.operands, forms)]
+        many[node] = make_node(node.operator, tuple(operands), attributes, origin=node.origin, name=node.name)
+    room = max((one.spec.nbytes for one in matrices), default=0)
+    sizes = [one.spec.nbytes for one in many.values()]
+    if balance <= 0 or any(size > room and this_machine().is_read_from_memory_twice(size) for size in sizes):
+        return None
+    return [many[one] if one in many else expand(one, shape=(count, *one.shape)) for one in values]
+
+
+def _matrix_of(product: Node, many: Container[Node]) -> Node | None:
+    """The operand that no direction changes, if each has a vector that is multiplied with it."""
+    *terms, _ = split_subscripts(product.attributes["subscripts"])
+    for (matrix, term), (vector, own) in itertools.permutations(zip(product.operands, terms)):
+        if vector in many and matrix not in many and set(own) <= set(term) and len(own) < len(term):
+            return matrix
+    return None
+
+
+def _multiplications(product: Node) -> int:
+    *terms, _ = split_subscripts(product.attributes["subscripts"])
+    shapes = (one.shape for one in product.operands)
+    return math.prod(dict(zip(itertools.chain(*terms), itertools.chain(*shapes))).values())
+
+
+def _given(value: Node, form: tuple[tuple[int, ...], bool] | None) -> Node:
+    """An operand in the form that `on_many` tells."""
+    if form is None:
+        return value
+    shape, is_repeated = form
+    return expand(value, shape=shape) if is_repeated else reshape(value, shape=shape)
 
 
 def _in_loop(values: Sequence[Node], direction: Node) -> list[Node]:

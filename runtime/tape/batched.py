@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from ...tracer.graph import Node, make_input, toposort
+from ...tracer.many import on_many
 from ...tracer.operator import Operator
-from ...tracer.ops.contraction import contract, split_subscripts
-from ...tracer.ops.movement import concatenate, permute, reshape, slice_update
 from ...tracer.ops.reduction import sum_to_shape
 from ...tracer.records import record
 from ...tracer.spec import Spec
@@ -28,15 +27,6 @@ ndarray = np.ndarray
 MOST_ELEMENTS = 1 << 18
 """Of the cotangents of one value that are swept at once, so that memory stays bounded; larger values gain
 nothing by it."""
-ALONG = frozenset(("dim", "dims", "shape", "starts", "widths"))
-"""Attributes that tell dimensions; an operator with none of them treats an array as a whole."""
-UNCHANGED = frozenset(("correction", "dtype", "keepdim", "shift", "value"))
-PREFIXED: dict[str, Callable[[int], Any]] = {
-    "shape": lambda count: count, "starts": lambda count: 0, "stops": lambda count: count,
-    "steps": lambda count: 1, "widths": lambda count: (0, 0),
-}  # fmt: skip
-"""Attributes that have an element for each dimension, and that of the first one."""
-FAMILIES = frozenset(("composite", "movement", "reduction", "scan"))
 
 
 def most_at_once(nodes: Sequence[GradNode], size: int) -> int:
@@ -169,7 +159,7 @@ def _batched(
             forms: list[Any] = [None] * len(node.operands)
             own_attributes = node.attributes
         else:
-            found = _on_many(node, depending, shape[0])
+            found = on_many(node, depending, shape[0])
             if found is None:
                 return None
             forms, own_attributes = found
@@ -181,49 +171,3 @@ def _batched(
     inputs = [(places[one], which) for one, which in sources.items() if one in places]
     outputs = [None if one is None else places[one] for one in pulled]
     return _Rule(len(nodes), inputs, steps, outputs)
-
-
-def _on_many(node: Node, depending: set[Node], count: int) -> tuple[list[Any], Mapping[str, Any]] | None:
-    """In which forms an operator takes its operands where some are many, and its attributes; None if not."""
-    operator, attributes = node.operator, node.attributes
-    are_many = [one in depending for one in node.operands]
-    if operator is contract:
-        left, right, result = split_subscripts(attributes["subscripts"])
-        letter = next(one for one in "ZYXWVUTSRQ" if one not in attributes["subscripts"])
-        terms = [letter * is_many + term for is_many, term in zip(are_many, (left, right))]
-        return [None, None], {"subscripts": f"{','.join(terms)}->{letter}{result}"}
-    if operator.family == "elementwise":
-        rank = len(node.spec.shape)
-        return [
-            _padded(one, rank, count) if is_many else None for one, is_many in zip(node.operands, are_many)
-        ], attributes
-    names = set(attributes)
-    if operator.family not in FAMILIES or not names & ALONG or not names <= ALONG | UNCHANGED | set(PREFIXED):
-        return None
-    moved = {name: _moved(operator, name, value, count) for name, value in attributes.items()}
-    forms: list[Any] = [None] * len(are_many)
-    if operator in (concatenate, slice_update):
-        forms = [
-            None if is_many else ((count, *one.spec.shape), True)
-            for one, is_many in zip(node.operands, are_many)
-        ]
-    elif len(are_many) > 1:
-        return None
-    elif "shape" in attributes and operator is not reshape:
-        forms = [_padded(node.operands[0], len(attributes["shape"]), count)]
-    return forms, moved
-
-
-def _padded(operand: Node, rank: int, count: int) -> Any:
-    """Many of an operand with so many dimensions: broadcasting puts new ones behind their own."""
-    shape = operand.spec.shape
-    return None if len(shape) == rank else ((count, *(1,) * (rank - len(shape)), *shape), False)
-
-
-def _moved(operator: Operator, name: str, value: Any, count: int) -> Any:
-    """An attribute, for arrays with one more dimension in front."""
-    if name == "dim":
-        return value + 1
-    if name == "dims":
-        return (0,) * (operator is permute) + tuple([one + 1 for one in value])
-    return (PREFIXED[name](count), *value) if name in PREFIXED else value
