@@ -5,6 +5,7 @@ Elementwise operators and movement are inlined into the expression, down to what
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
@@ -281,14 +282,18 @@ def _root(
 
 
 def _loop_order(root: Root) -> tuple[Axis, ...]:
-    """The axes that need loops, outermost first, as the largest array that is touched lies in memory."""
+    """The axes that need loops, outermost first, as most of the largest arrays that are touched lie.
+
+    Where as many lie otherwise, as the value itself has them, so that roots of like values share loops.
+    """
     wanted = [axis for axis in root.axes if axis.extent is not ONE]
-    touched = [load.indices for load in root.reads if not is_copy_in_layout(load.node)] + [root.target]
+    read = [load.indices for load in root.reads if not is_copy_in_layout(load.node)]
     orders = [
-        [index.axis for index in indices if isinstance(index, Index) and index.axis in wanted]
-        for indices in touched
+        tuple([index.axis for index in indices if isinstance(index, Index) and index.axis in wanted])
+        for indices in (*read, root.target)
     ]
-    best = max(orders, key=lambda order: len(set(order)), default=[])
+    votes = Counter(orders)
+    best = max(orders, key=lambda order: (len(set(order)), votes[order], order == tuple(wanted)))
     missing = [axis for axis in wanted if axis not in best]
     result = list(dict.fromkeys(best))
     if isinstance(root, Search):  # its best value and index are local variables

@@ -236,3 +236,16 @@ def test_operands_of_a_scan_are_computed_in_vectors():
     scan = next(line for line in program.source.splitlines() if "linear_recurrence_values[i] =" in line)
     assert "for block in range" in program.source and "exp(" not in scan
     np.testing.assert_allclose(compiled(x), loss(x), rtol=1e-13)
+
+
+def test_loops_follow_the_layout_of_most_arrays():
+    def loss(a, b):
+        return ((a + a.T) * b).sum()
+
+    a, b = np.random.default_rng(0).standard_normal((2, 90, 90))
+    both = pb.compile(pb.value_and_grad(loss, argnums=(0, 1)))
+    value, gradients = both(a, b)
+    np.testing.assert_allclose(value, loss(a, b), rtol=1e-12)
+    np.testing.assert_allclose(gradients, (b + b.T, a + a.T), rtol=1e-12)
+    (program,) = both.programs(a, b)
+    assert program.source.count("for block in range(") == 1
