@@ -188,12 +188,13 @@ class Machine:
 
     # --- arithmetic against memory --------------------------------------------------------------------------
 
-    def multiplications_to_keep(self, nbytes: int) -> float:
+    def multiplications_to_keep(self, nbytes: int, spared: int = 0) -> float:
         """How many multiplications an element is worth that is kept, and not computed again in another nest.
 
-        As many as fit in the time to keep it: in memory, to write it, which fetches its line, and to read it.
+        As many as fit in the time to keep it: in memory, to write it, which fetches its line, and to read it,
+        less what that nest is spared of reading and fetching then.
         """
-        in_memory = 3 * NUMBER / self.memory_bandwidth
+        in_memory = max(1, 3 - spared) * NUMBER / self.memory_bandwidth
         return self.multiplications * (self.keeping if self.stays_near(nbytes) else in_memory)
 
     def is_worth_loading(self, effort: int, loads: int, rounds: int, nbytes: int) -> bool:

@@ -295,13 +295,13 @@ def values_in(index: AnyIndex) -> list[Expression]:
     return index.values if isinstance(index, Index) else [index]
 
 
-def parts(expression: Expression) -> Iterator[Expression]:
-    """The expression and all that it is made of, each once."""
+def parts(expression: Expression, without: Node | None = None) -> Iterator[Expression]:
+    """The expression and all that it is made of, each once; what is computed as `without` left out."""
     seen: set[Expression] = set()
     pending: list[Expression] = [expression]
     while pending:
         one = pending.pop()
-        if one not in seen:
+        if one not in seen and not (isinstance(one, Compute) and one.node is without):
             seen.add(one)
             yield one
             pending.extend(children(one))
@@ -325,9 +325,9 @@ def arithmetic(expression: Expression, seen: set[Node]) -> int:
     return total
 
 
-def loads(expression: Expression) -> list[Load]:
-    """Every load in an expression, each once."""
-    return [one for one in parts(expression) if isinstance(one, Load)]
+def loads(expression: Expression, without: Node | None = None) -> list[Load]:
+    """Every load in an expression, each once; of what is computed as `without` none."""
+    return [one for one in parts(expression, without) if isinstance(one, Load)]
 
 
 def axes_of(expression: Expression, known: dict[Expression, set[Axis]] | None = None) -> set[Axis]:

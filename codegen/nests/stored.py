@@ -18,10 +18,10 @@ from ..rewriting.extremes import compared_with_extreme
 from ..rewriting.unroll import SMALL
 from ..whole_calls import takes_wholes
 from .blocking import row_values
-from .expression import Compute, Select, parts
+from .expression import Compute, Select, loads, parts
 from .loops import bodies, needed_before
 from .lower import merges_dimensions
-from .tree import Root
+from .tree import Root, Store
 from .updates import store_updates
 
 EFFORT_TO_REPEAT = 12
@@ -197,11 +197,16 @@ def _moves(node: Node) -> bool:
 def worth_storing(roots: list[Root], stored: set[Node]) -> set[Node]:
     """Values that several loops would compute again, at a cost above that of keeping them."""
     users: dict[Node, dict[int, Root]] = {}
+    by_loop: dict[int, list[Root]] = {}
     for root in roots:
+        loop = id(root.path[-1]) if root.path else id(root)
+        by_loop.setdefault(loop, []).append(root)
         for node in _computed_nodes(root):
-            users.setdefault(node, {})[id(root.path[-1]) if root.path else id(root)] = root
+            users.setdefault(node, {})[loop] = root
     shared = {
-        node for node, found in users.items() if _recomputed_too_often(node, list(found.values()), stored)
+        node
+        for node, found in users.items()
+        if _recomputed_too_often(node, list(found.values()), [by_loop[one] for one in found], stored)
     }
     shared |= {node for root in roots for node in row_values(root, stored)}
     # What is only needed for another stored value need not be stored itself.
@@ -212,13 +217,30 @@ def worth_storing(roots: list[Root], stored: set[Node]) -> set[Node]:
     }
 
 
-def _recomputed_too_often(node: Node, users: list[Root], stored: set[Node]) -> bool:
+def _recomputed_too_often(
+    node: Node, users: list[Root], together: list[list[Root]], stored: set[Node]
+) -> bool:
+    """Whether loops, given by a root each and by all roots of each, had better read the value."""
     if node in stored or len(users) < 2 or node.spec.ndim == 0:
         return False
     if _in_one_nest(users):
         return node.operator.cost >= EXPENSIVE
-    worth = this_machine().multiplications_to_keep(node.spec.nbytes)
+    spared = min(_spared(node, inside) for inside in together[1:])
+    worth = this_machine().multiplications_to_keep(node.spec.nbytes, spared)
     return _costs_more(node, worth / (len(users) - 1), stored)
+
+
+def _spared(node: Node, inside: list[Root]) -> int:
+    """Of how many arrays of its size a loop need not read or fetch an element, if it reads that of a value.
+
+    It reads nothing that only this value is computed of; where it stores an array, the value may lie there.
+    """
+    size = node.spec.size
+    values = [root.value for root in inside if root.value is not None]
+    read = {load.node for value in values for load in loads(value)}
+    others = {load.node for value in values for load in loads(value, without=node)}
+    gives_room = any(isinstance(root, Store) and root.node.spec == node.spec for root in inside)
+    return sum(one.spec.size >= size for one in read - others) + gives_room
 
 
 def _in_one_nest(users: list[Root]) -> bool:

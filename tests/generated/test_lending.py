@@ -78,3 +78,14 @@ def test_the_gradient_of_weights_lends_its_memory_to_activations():
 def test_small_scratch_has_memory_of_its_own():
     with assuming(replace(REFERENCE, first_level=1 << 31)):
         assert " lies in " not in pb.compile(descended, parallel=True).explain(*arrays())
+
+
+def test_exponentials_that_the_gradient_scales_lie_in_its_memory():
+    def loss(x):
+        return pb.logsumexp(x, 0).sum()
+
+    x = np.random.default_rng(0).standard_normal((300, 40))
+    both = pb.compile(pb.value_and_grad(loss))
+    (program,) = both.programs(x)
+    assert program.source.count(" exp(") == 1 and "d_x[i, j] = exp(" in program.source
+    np.testing.assert_allclose(both(x)[1], np.exp(x) / np.exp(x).sum(0), rtol=1e-13)

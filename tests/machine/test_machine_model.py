@@ -171,6 +171,7 @@ def test_answers_of_the_reference_machine():
     assert [REFERENCE.leaves_caches_when_written(size) for size in ((4 << 20) - 1, 4 << 20)] == [False, True]
     assert [REFERENCE.is_read_from_memory_twice(size) for size in (16 << 20, (16 << 20) + 1)] == [False, True]
     assert [REFERENCE.multiplications_to_keep(size) for size in (100, 1 << 16)] == [24, 60]
+    assert [REFERENCE.multiplications_to_keep(1 << 16, spared) for spared in (1, 2, 3)] == [40, 20, 20]
     assert (REFERENCE.block_bytes, REFERENCE.lanes, REFERENCE.alignment) == (128 << 10, 8, 64)
 
 
