@@ -29,7 +29,8 @@ EFFORT_TO_REPEAT = 12
 EFFORT_TO_REPEAT_IN_STEPS = 4
 """The same of what stays in the cache from step to step of a loop: a part of an array, times a number."""
 EFFORT_WITHIN_SHIFTS = 60
-"""The same where not it is moved, but values of it: the reverse of a step that reads two neighbours."""
+"""The same where not it is moved, but values of it: the reverse of a step that reads two neighbours. More
+neighbours share it."""
 MOST_PARTS = 4
 """Of a concatenation that a reader chooses from."""
 MOST_NESTED = 16
@@ -104,7 +105,7 @@ def _store_what_repeats(
     for node in graph.nodes:
         is_written_out = node not in stored and node.operator.family == "elementwise" and node.spec != PLACE
         budgets = [_worth_repeating(node, places[node], in_loop)] if places[node] > 1 else []
-        budgets += [EFFORT_WITHIN_SHIFTS] if len(shifts[node]) > 1 else []
+        budgets += [EFFORT_WITHIN_SHIFTS // (len(shifts[node]) - 1)] if len(shifts[node]) > 1 else []
         if is_written_out and budgets and _costs_more(node, min(budgets), known):
             stored.add(node)
             known.add(node)

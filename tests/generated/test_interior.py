@@ -129,3 +129,15 @@ def test_the_interior_leaves_the_border_no_names_of_sums_with_padding():
     agrees(lambda a: np.sum(widened(a) ** 2), np.float64(0.3))
     compiled = pb.compile(widened)
     np.testing.assert_allclose(compiled(np.float64(0.3)), widened(np.float64(0.3)), rtol=1e-14)
+
+
+def test_roots_that_several_neighbours_read_are_computed_once():
+    def variation(u):
+        right, down = u[:-1, 1:] - u[:-1, :-1], u[1:, :-1] - u[:-1, :-1]
+        return np.sqrt(right * right + down * down + 1e-6).sum()
+
+    u = np.random.default_rng(0).standard_normal((130, 130))
+    both = pb.compile(pb.value_and_grad(variation))
+    (program,) = both.programs(u)
+    assert program.source.count(" sqrt(") == 1
+    np.testing.assert_allclose(both(u)[1], pb.grad(variation)(u), rtol=1e-11, atol=1e-13)
