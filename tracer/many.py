@@ -5,7 +5,7 @@ What works element by element takes them as they are; what tells dimensions coun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from .graph import Node
@@ -24,7 +24,7 @@ PREFIXED: dict[str, Callable[[int], Any]] = {
 FAMILIES = frozenset(("composite", "movement", "reduction", "scan"))
 
 
-def on_many(node: Node, depending: set[Node], count: int) -> tuple[list[Any], Mapping[str, Any]] | None:
+def on_many(node: Node, depending: Container[Node], count: int) -> tuple[list[Any], Mapping[str, Any]] | None:
     """In which forms an operator takes its operands where some are many, and its attributes.
 
     A form is None for an operand as it is, else the shape that it is given, and whether it is repeated in

@@ -246,7 +246,8 @@ cumprod = declare(
 
 def _evaluate_recurrence(factor: np.ndarray, x: np.ndarray, dim: int) -> np.ndarray:
     if x.size == x.shape[dim]:  # Python's numbers take less than arrays of one element each
-        before, numbers = 0.0, []
+        before: complex = 0.0
+        numbers: list[complex] = []
         for coefficient, number in zip(factor.ravel().tolist(), x.ravel().tolist()):
             before = number + coefficient * before if numbers else number
             numbers.append(before)
