@@ -8,7 +8,7 @@ by shortest augmenting paths (J. Edmonds and R. M. Karp, JACM 19, 1972).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from pullback.tracer.graph import Node, toposort
 from pullback.tracer.loop import LoopNode
@@ -51,14 +51,19 @@ def needed_by_backward(gradients: Sequence[Node], cotangents: set[Node]) -> list
     return [node for node in nodes if node in needed and not node.is_constant]
 
 
-def partition(needed: Sequence[Node], free: Iterable[Node]) -> Partition:
-    """The values to save so that `needed` can be had; `free` ones (inputs, outputs) are in memory anyway."""
-    free = set(free)
+def partition(needed: Sequence[Node], free: Iterable[Node], at_hand: Collection[Node] = ()) -> Partition:
+    """The values to save so that `needed` can be had.
+
+    Args:
+        free: values that are in memory anyway, as inputs and outputs.
+        at_hand: values that backward has just read when it needs them.
+    """
+    free = {*free, *at_hand}
     network = _Network()
     nodes = [node for node in toposort(needed) if not node.is_constant]
     unsized, windows = _unsized(nodes), _windows(nodes)
     for node in nodes:
-        bytes_to_keep = _bytes_to_keep(node, free, windows.get(node, ()))
+        bytes_to_keep = 1 if node in at_hand else _bytes_to_keep(node, free, windows.get(node, ()))
         network.add((node, "in"), (node, "out"), FOREVER if node in unsized else bytes_to_keep)
         if node not in unsized and (node in free or not _may_recompute(node)):
             network.add("source", (node, "in"), FOREVER)

@@ -124,13 +124,20 @@ class _Reversed:
         sizes = find_sizes(loop.body.with_outputs([*step.outputs, *needed]))
         ends = [size for node in toposort(needed) for size in sizes.get(node, {}).values()]
         needed = list(dict.fromkeys([*needed, *ends]))
-        self.saved = _inputs_of(needed, loop) if loop.recompute else partition(needed, rows).saved
+        self.saved = _inputs_of(needed, loop) if loop.recompute else self._kept(needed, rows)
         self.inputs = {node: make_input(node.spec, node.name, node.origin) for node in self.saved}
         """For each saved value, the input of the reverse loop's body."""
         self.stand_ins = {node: self._read(node, sizes.get(node, {})) for node in self.saved}
         taped = [node for node in self.saved if node not in rows]
         body = Graph(loop.body.name, loop.body.inputs, (*step.outputs, *taped), loop.body.origin)
         self.forward = loop.with_body(body, extends=loop.node.attributes["body"])
+
+    def _kept(self, needed: Sequence[Node], rows: Sequence[Node]) -> tuple[Node, ...]:
+        """What is saved of a step. With what a carry was, what it becomes is there too: the row read last."""
+        loop, saved = self.loop, partition(needed, rows).saved
+        carries = zip(loop.body.inputs[: loop.carries], self.step.outputs)
+        read_last = [after for before, after in carries if before in saved and before is not after]
+        return partition(needed, rows, read_last).saved if read_last else saved
 
     def _read(self, node: Node, sizes: Mapping[int, Node]) -> Node:
         """A saved value in the reverse loop's body. Of one that goes only so far, no more was stored."""

@@ -657,3 +657,23 @@ def test_loops_right_behind_each_other_whose_last_steps_are_shorter(scales: list
         assert pb.compile(scaled)(x) == pytest.approx(scaled(x), rel=1e-12)
         value, slope = pb.compile(pb.value_and_grad(scaled))(x)
         assert value == pytest.approx(scaled(x), rel=1e-12) and slope == pytest.approx(scaled(x) / x)
+
+
+def test_the_reverse_reads_what_a_carry_becomes() -> None:
+    """It lies in the row behind the one that the carry was, and is neither computed again nor kept twice."""
+
+    def fitted(rate, y, observed):
+        loss = 0.0
+        for t in range(len(observed)):
+            y = y + rate * (y * y - y)
+            loss = loss + np.sum((y - observed[t]) ** 2)
+        return loss
+
+    inputs = arrays((), (5,), (30, 5))
+    slope = pb.value_and_grad(pb.compile(fitted), argnums=(0, 1))
+    for found, wanted in zip(slope(*inputs)[1], pb.grad(fitted, argnums=(0, 1))(*inputs)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10)
+    (program,) = slope.programs(*inputs)
+    assert "(y_1[m - i, j] - observed[m - i - 1, j]) * 2.0" in program.source
+    scratch = [one.dims for one in program.lowered.filled if one.role == "scratch"]
+    assert scratch == [(31, 5), (2, 5)]
