@@ -149,8 +149,9 @@ class Lowering:
             shift -= symbol.value if 2 * shift > symbol.value else 0
         key = (index, symbol, shift)
         if shift and key not in self._rotated:
-            self._rotated[key] = found = _turned(index, symbol, shift, node)
-            self._turned_by[found] = key
+            self._rotated[key], is_choice = _turned(index, symbol, shift, node)
+            if is_choice:  # a plain place may be asked for where the one before the turn does not exist
+                self._turned_by[self._rotated[key]] = key
         return self._rotated[key] if shift else index
 
     def find_formulas(self) -> None:
@@ -333,8 +334,11 @@ def _select(
     return Select(node, tuple(open_bounds), inside(), outside()) if open_bounds else inside()
 
 
-def _turned(index: Index, symbol: Symbol, shift: int, node: Node) -> Index:
-    """`index - shift`, from the other end if that is beyond an end. It is one value, chosen once."""
+def _turned(index: Index, symbol: Symbol, shift: int, node: Node) -> tuple[Index, bool]:
+    """`index - shift`, from the other end if that is beyond an end, and whether that is a choice.
+
+    A choice is one value, chosen once.
+    """
     near = minus(index, number(shift))
     extent = of_symbol(symbol)
     if shift > 0:
@@ -343,10 +347,10 @@ def _turned(index: Index, symbol: Symbol, shift: int, node: Node) -> Index:
         bound, far = Bound(index, None, plus(extent, number(shift))), minus(near, extent)
     truth = known_truth(bound)
     if truth is not None:
-        return near if truth else far
+        return (near if truth else far), False
     place = new_node(creation.iota, (), {"size": symbol.value, "dtype": INT64}, PLACE, node.origin, "place")
     chosen = Select(place, (bound,), Position(near, INT64), Position(far, INT64))
-    return Index((Term(1, (chosen,)),))
+    return Index((Term(1, (chosen,)),)), True
 
 
 def _gather(lowering: Lowering, node: Node, indices: Indices) -> Expression:

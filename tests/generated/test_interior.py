@@ -75,6 +75,17 @@ def test_what_is_rolled(shift):
     agrees(lambda u: np.sum(np.roll(u, shift) * np.sin(u) * np.roll(u, -shift) ** 2), normals(40))
 
 
+def test_what_is_rolled_back_and_forth():
+    """A place that one roll comes to is asked for by another, where the first begins before the array."""
+
+    def wave(u, v):
+        return np.sum(np.sin(u**2 + np.roll(v, 1) * v) * (np.roll(np.abs(np.roll(v, -1)), 2) + u))
+
+    u, v = normals(40), normals(40)[::-1].copy()
+    agrees(wave, u, v)
+    assert "[-1]" not in pb.value_and_grad(pb.compile(wave), argnums=(0, 1)).source(u, v)
+
+
 def test_parts_read_where_they_lie():
     """Of a concatenation that is sliced where its parts begin, each slice is known to be one part."""
 
