@@ -15,6 +15,7 @@ from ..cost.machine import EXPENSIVE, this_machine
 from ..host import runs_on_host
 from ..rewriting.calls import matrices_of
 from ..rewriting.extremes import compared_with_extreme
+from ..rewriting.slices import lies_apart
 from ..rewriting.unroll import SMALL
 from ..whole_calls import takes_wholes
 from .blocking import row_values
@@ -141,13 +142,20 @@ def _store_deep_choices(graph: Graph, stored: set[Node]) -> None:
 
 
 def _places(graph: Graph, stored: set[Node]) -> dict[Node, int]:
-    """At how many places the users of each node read it: one that all of them share, and each movement's."""
+    """At how many places the users of each node read it: one that all of them share, and each movement's.
+
+    Slices without an element in common are at one: nothing is computed again for them.
+    """
     places = dict.fromkeys(graph.nodes, 0)
     read_in_place: set[Node] = set()
+    slices: dict[Node, list[Node]] = {}
     for node in reversed(graph.nodes):
         for operand in set(node.operands):
             if node not in stored and _moves(node) and not (places[node] <= 1 and _is_index(operand, node)):
-                places[operand] += max(places[node], 1)
+                others = slices.setdefault(operand, [])
+                is_apart = node.operator is m.slice_ and bool(others) and lies_apart(node, others)
+                others += [node] * (node.operator is m.slice_)
+                places[operand] += max(places[node], 1) - is_apart
             elif operand not in read_in_place:
                 read_in_place.add(operand)
                 places[operand] += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from pullback.tracer.dims import SizedRange
@@ -173,6 +173,12 @@ def covers(written: Region, wanted: Region) -> bool:
 def _are_apart(one: SizedRange, other: SizedRange) -> bool:
     """Whether two stretches do not overlap; of those with gaps that overlap nothing is known."""
     return len(one) == 0 or len(other) == 0 or one[-1] < other[0] or other[-1] < one[0]
+
+
+def lies_apart(node: Node, others: Iterable[Node]) -> bool:
+    """Whether a slice has no element in common with other slices of the same value."""
+    own = region_of(node)
+    return all(any(map(_are_apart, own, region_of(other))) for other in others)
 
 
 @rewrite("slice_update")
