@@ -58,10 +58,7 @@ def define(module: ir.Module, dtype: str) -> ir.Function:
     if name in module.globals:
         return module.globals[name]
     element = ELEMENTS[dtype]
-    matrix = [element.as_pointer(), *[_INT64] * 4]
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [*[_FLAG] * 3, *matrix, *matrix]), name)
-    function.linkage = "linkonce_odr"
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    function, builder = _begun(module, name, element, flags=3, fields=4)
     lower, right, is_unit = function.args[:3]
     a, out = function.args[3:8], function.args[8:13]
     size = _INT64(8 if dtype == "float64" else 4)
@@ -80,10 +77,7 @@ def define_of_pairs(module: ir.Module, dtype: str) -> ir.Function:
     if name in module.globals:
         return module.globals[name]
     element = ELEMENTS[dtype]
-    matrix = [element.as_pointer(), *[_INT64] * 3]
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [*[_FLAG] * 4, *matrix, *matrix]), name)
-    function.linkage = "linkonce_odr"
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    function, builder = _begun(module, name, element, flags=4, fields=3)
     lower, adjoint, right, is_unit = function.args[:4]
     a, out = function.args[4:8], function.args[8:12]
     step, step_out = (pairs_between_rows(builder, one, 16 if dtype == "float64" else 8) for one in (a, out))
@@ -91,6 +85,17 @@ def define_of_pairs(module: ir.Module, dtype: str) -> ir.Function:
     flags = (right, lower, turned, is_unit)
     _call(builder, OF_PAIRS[dtype], flags, element(1.0), (a[0], step), (out[0], step_out), out[1:3])
     return function
+
+
+def _begun(
+    module: ir.Module, name: str, element: ir.Type, flags: int, fields: int
+) -> tuple[ir.Function, ir.IRBuilder]:
+    """A function of flags and two matrices, each with so many fields behind the address of its data."""
+    matrix = [element.as_pointer(), *[_INT64] * fields]
+    kind = ir.FunctionType(ir.VoidType(), [*[_FLAG] * flags, *matrix, *matrix])
+    function = ir.Function(module, kind, name)
+    function.linkage = "linkonce_odr"
+    return function, ir.IRBuilder(function.append_basic_block("entry"))
 
 
 def _call(

@@ -135,8 +135,9 @@ class _Reversed:
     def _kept(self, needed: Sequence[Node], rows: Sequence[Node]) -> tuple[Node, ...]:
         """What is saved of a step. With what a carry was, what it becomes is there too: the row read last."""
         loop, saved = self.loop, partition(needed, rows).saved
+        computed_again = {*toposort(needed)}.difference(saved)
         carries = zip(loop.body.inputs[: loop.carries], self.step.outputs)
-        read_last = [after for before, after in carries if before in saved and before is not after]
+        read_last = [after for before, after in carries if before in saved and after in computed_again]
         return partition(needed, rows, read_last).saved if read_last else saved
 
     def _read(self, node: Node, sizes: Mapping[int, Node]) -> Node:

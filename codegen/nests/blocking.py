@@ -98,8 +98,8 @@ def _dear_values(root: Root) -> list[Compute | Select]:
     value = root.value
     if root.at_positions:
         return [value] if isinstance(value, Compute) else []
-    is_of_operands = len(root.node.operands) > 1 and isinstance(value, Compute)
-    operands = value.operands if is_of_operands else (value,)  # type: ignore[union-attr]
+    has_several = len(root.node.operands) > 1
+    operands = value.operands if has_several and isinstance(value, Compute) else (value,)
     computed = [one for one in operands if isinstance(one, Compute | Select)]
     return [one for one in computed if arithmetic(one, set()) >= EXPENSIVE]
 

@@ -34,6 +34,8 @@ EFFORT_WITHIN_SHIFTS = 60
 neighbours share it."""
 MOST_PARTS = 4
 """Of a concatenation that a reader chooses from."""
+MOST_SLICES = 16
+"""Of a value that are compared with each other: more are taken to overlap."""
 MOST_NESTED = 16
 """Questions of which part of an array an element is in, one asked within the answer of another."""
 
@@ -152,10 +154,11 @@ def _places(graph: Graph, stored: set[Node]) -> dict[Node, int]:
     for node in reversed(graph.nodes):
         for operand in set(node.operands):
             if node not in stored and _moves(node) and not (places[node] <= 1 and _is_index(operand, node)):
-                others = slices.setdefault(operand, [])
-                is_apart = node.operator is m.slice_ and bool(others) and lies_apart(node, others)
-                others += [node] * (node.operator is m.slice_)
-                places[operand] += max(places[node], 1) - is_apart
+                places[operand] += max(places[node], 1)
+                if node.operator is m.slice_ and not (operand in stored or operand.is_input):
+                    others = slices.setdefault(operand, [])
+                    places[operand] -= 0 < len(others) < MOST_SLICES and lies_apart(node, others)
+                    others.append(node)
             elif operand not in read_in_place:
                 read_in_place.add(operand)
                 places[operand] += 1

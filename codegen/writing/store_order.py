@@ -8,48 +8,76 @@ which changes what the store is made of, and loads that in the same iteration ar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ...tracer.records import record
 from .. import ir
 
 Terms = dict[ir.Expr, int]
 CONSTANT = ir.number(1)
-Plain = ir.Let | ir.Assign | ir.Accumulate | ir.Store
+MOST_PASSED = 100
+"""Statements that a store passes, so that a long body does not take the square of its length."""
 
 
 def with_stores_behind_loads(body: ir.Body) -> ir.Body:
     """The statements, and those of loops in them: each store behind the last load that it may pass."""
-    found = tuple([ir.with_bodies(one, with_stores_behind_loads) for one in body])
+    found = [_Access.of(ir.with_bodies(one, with_stores_behind_loads)) for one in body]
+    last_loads = {buffer: place for place, one in enumerate(found) for buffer in one.loaded}
     for place in range(len(found) - 2, -1, -1):
         store = found[place]
-        if isinstance(store, ir.Store):
+        if isinstance(store.statement, ir.Store) and last_loads.get(store.statement.target.buffer, 0) > place:
             last = _last_load(store, found, place)
-            found = (*found[:place], *found[place + 1 : last + 1], store, *found[last + 1 :])
-    return found
+            found[place : last + 1] = [*found[place + 1 : last + 1], store]
+    return tuple([one.statement for one in found])
 
 
-def _last_load(store: ir.Store, body: ir.Body, place: int) -> int:
+@record(frozen=True)
+class _Access:
+    """A statement, and what it reads and writes if it is a plain one."""
+
+    statement: ir.Stmt
+    written: ir.Variable | ir.Load | None = None
+    variables: frozenset[ir.Variable] = frozenset()
+    loads: tuple[ir.Load, ...] = ()
+    """With the place of a store."""
+
+    @classmethod
+    def of(cls, statement: ir.Stmt) -> _Access:
+        match statement:
+            case ir.Let(written) | ir.Assign(written) | ir.Store(written) | ir.Accumulate(written):
+                pass
+            case _:
+                return cls(statement)
+        read = [*ir.parts(*ir.own_expressions(statement))]
+        variables = frozenset(part for part in read if isinstance(part, ir.Variable))
+        return cls(statement, written, variables, tuple(part for part in read if isinstance(part, ir.Load)))
+
+    @property
+    def loaded(self) -> set[ir.Buffer]:
+        """The buffers whose loads a store goes behind: those of other stores stand with these."""
+        return set() if isinstance(self.statement, ir.Store) else {load.buffer for load in self.loads}
+
+
+def _last_load(store: _Access, body: Sequence[_Access], place: int) -> int:
     """The last statement that loads of the array that a store writes, of those that the store may pass."""
-    last = place
-    read = {part for part in ir.parts(store.target, store.value) if isinstance(part, ir.Variable | ir.Load)}
-    for behind in range(place + 1, len(body)):
-        one = body[behind]
-        if not isinstance(one, Plain):
+    last, target = place, store.written
+    assert isinstance(target, ir.Load)
+    for behind, one in enumerate(body[place + 1 : place + 1 + MOST_PASSED], place + 1):
+        same = [load for load in one.loads if load.buffer is target.buffer]
+        if one.written is None or _changes(one.written, store):
             break
-        loads = [part for part in ir.parts(*ir.own_expressions(one)) if isinstance(part, ir.Load)]
-        written = one.variable if isinstance(one, ir.Let | ir.Assign) else one.target
-        same = [load for load in loads if load.buffer is store.target.buffer]
-        if _writes_any(written, read) or not all(_are_apart(load, store.target) for load in same):
+        if not all(_are_apart(load, target) for load in same):
             break
-        if same and not isinstance(one, ir.Store):
+        if target.buffer in one.loaded:
             last = behind
     return last
 
 
-def _writes_any(written: ir.Variable | ir.Load, read: set[ir.Variable | ir.Load]) -> bool:
-    """Whether a statement may change what a store is made of."""
+def _changes(written: ir.Variable | ir.Load, store: _Access) -> bool:
+    """Whether what a statement writes may be what a store is made of."""
     if isinstance(written, ir.Variable):
-        return written in read
-    loads = (part for part in read if isinstance(part, ir.Load))
-    return any(load.buffer is written.buffer and not _are_apart(load, written) for load in loads)
+        return written in store.variables
+    return any(load.buffer is written.buffer and not _are_apart(load, written) for load in store.loads)
 
 
 def _are_apart(one: ir.Load, other: ir.Load) -> bool:
@@ -59,21 +87,26 @@ def _are_apart(one: ir.Load, other: ir.Load) -> bool:
 
 def _differ(one: ir.Expr, other: ir.Expr) -> bool:
     """Whether positions differ by a number other than 0, or are two rows that take turns."""
-    is_turn = _is_turn(one) and _is_turn(other)
-    if is_turn:
-        one, other = one.arguments[0], other.arguments[0]  # type: ignore[union-attr]
-    distance = _terms(one)
+    step, other_step = _turning(one), _turning(other)
+    if step is not None and other_step is not None:
+        return _distance(step, other_step) % 2 == 1
+    return _distance(one, other) != 0
+
+
+def _turning(position: ir.Expr) -> ir.Expr | None:
+    """The step whose parity says which of two rows a position is, if it is such a row."""
+    if not isinstance(position, ir.Apply) or position.function != "bit_and":
+        return None
+    return position.arguments[0] if position.arguments[1] == CONSTANT else None
+
+
+def _distance(one: ir.Expr, other: ir.Expr) -> int:
+    """How far a position is behind another one, if that is a number; else 0."""
+    terms = _terms(one)
     for term, count in _terms(other).items():
-        distance[term] = distance.get(term, 0) - count
-    constant = distance.pop(CONSTANT, 0)
-    return not any(distance.values()) and (constant % 2 == 1 if is_turn else constant != 0)
-
-
-def _is_turn(position: ir.Expr) -> bool:
-    """Whether a position is that of a row which takes turns with another."""
-    if not isinstance(position, ir.Apply):
-        return False
-    return position.function == "bit_and" and position.arguments[1] == CONSTANT
+        terms[term] = terms.get(term, 0) - count
+    constant = terms.pop(CONSTANT, 0)
+    return 0 if any(terms.values()) else constant
 
 
 def _terms(position: ir.Expr) -> Terms:

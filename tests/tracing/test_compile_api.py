@@ -671,7 +671,7 @@ def test_a_function_shows_what_transforms_have_made_of_it() -> None:
         loss.source()
 
 
-def test_a_method_shows_what_transforms_have_made_of_it() -> None:
+def model_with_a_compiled_loss() -> Any:
     class Model:
         weight = np.ones(3)
 
@@ -679,20 +679,17 @@ def test_a_method_shows_what_transforms_have_made_of_it() -> None:
         def loss(self, x: Any) -> Any:
             return (self.weight * x).sum()
 
-    model = Model()
+    return Model()
+
+
+def test_a_method_shows_what_transforms_have_made_of_it() -> None:
+    model = model_with_a_compiled_loss()
     pb.grad(model.loss)(np.ones(3))
     assert "loss_grad" in model.loss.source()
 
 
 def test_a_method_shows_its_latest_code() -> None:
-    class Model:
-        weight = np.ones(3)
-
-        @pb.compile
-        def loss(self, x: Any) -> Any:
-            return (self.weight * x).sum()
-
-    model = Model()
+    model = model_with_a_compiled_loss()
     with pytest.raises(ArgumentError, match="loss has not been called yet"):
         model.loss.source()
     model.loss(np.ones(3))

@@ -148,11 +148,13 @@ def _solve_triangle(*given: Kind) -> Call:
     """`triangles.solve_triangle` of matrices of one dtype, or `solve_triangle_of_pairs`, with a flag more."""
     *flags, a, out = given
     rank, name = len(flags) - 1, "solve_triangle" if len(flags) == 3 else "solve_triangle_of_pairs"
-    if not all(isinstance(one, Array) and one.ndim == rank and one.dtype == a.dtype for one in (a, out)):  # type: ignore[union-attr]
+    if not (isinstance(a, Array) and isinstance(out, Array) and a.ndim == out.ndim == rank):
+        raise TypeError(f"{name} is of matrices, not of {a} and {out}")
+    if a.dtype != out.dtype:
         raise TypeError(f"{name} is of matrices of one dtype, not of {a} and {out}")
-    if out.layout == "F":  # type: ignore[union-attr]
+    if out.layout == "F":
         raise TypeError(f"{name} writes by row, not into {out}")
-    dtype = a.dtype  # type: ignore[union-attr]
+    dtype = a.dtype
 
     def emit(writer: Writer, values: Sequence[Any]) -> None:
         *parts, first, second = values
