@@ -4,7 +4,7 @@ import json
 import sys
 import time
 
-from .peers.ours import Pullback
+from .peers import OURS, PEERS
 from .workloads import workload_named
 
 
@@ -12,12 +12,14 @@ def main() -> None:
     workload = workload_named(sys.argv[1])
     inputs = workload.inputs()
     start = time.perf_counter()
-    library = Pullback()
+    library = PEERS[OURS]()
     library.configure(workload, inputs)  # it imports pullback; NumPy is imported already
 
     imported = time.perf_counter()
+    workload.import_module(OURS)
+    begun = time.perf_counter()
     library.prepare(workload, library.arguments(workload, inputs))()
-    print(json.dumps({"import": imported - start, "call": time.perf_counter() - imported}))
+    print(json.dumps({"import": imported - start, "call": time.perf_counter() - begun}))
 
 
 if __name__ == "__main__":

@@ -137,12 +137,14 @@ class _Session:
     """The library's side."""
 
     def __init__(self, peer: str, workload: str) -> None:
+        self.peer = peer
         self.library = PEERS[peer]()
         self.workload = workload_named(workload)
 
     def start(self) -> None:
         inputs = self.workload.inputs()
         self.library.configure(self.workload, inputs)
+        self.workload.import_module(self.peer)
         self.arguments = self.library.arguments(self.workload, inputs)
 
     def first_call(self) -> FirstCall:

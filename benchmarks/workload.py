@@ -7,6 +7,7 @@ a loss" has a `program` instead: a function of a `Library`, which gives the func
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -48,6 +49,8 @@ class Workload:
     variants: Mapping[str, Loss | Program | None] = field(default_factory=dict)
     """By a peer's name: a formulation that suits it better. It stands for `program` where the workload has
     one, otherwise for `loss`. None leaves the peer out."""
+    modules: Mapping[str, str] = field(default_factory=dict)
+    """By a peer's name: the module that its formulation imports, as a program does before any call."""
     flops: float = 0.0
     """Where arithmetic (matrix products, as a rule), not memory, bounds the work: how much there is."""
     bytes: float | None = None
@@ -89,6 +92,11 @@ class Workload:
         if variant is None:
             raise NotOffered(f"{self.name} leaves {peer} out.")
         return variant if self.program else value_and_gradient(variant, self.argnums)
+
+    def import_module(self, peer: str) -> None:
+        """So that no first call counts the loading of a library that the program itself asks for."""
+        if peer in self.modules:
+            importlib.import_module(self.modules[peer])
 
     def bytes_moved(self, inputs: Inputs) -> float:
         """`bytes`, or each input once and each gradient once."""
