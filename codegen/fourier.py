@@ -46,16 +46,17 @@ def fill_rfft(x: np.ndarray, out: np.ndarray, dim: int, norm: str) -> None:
         rfft.into(x, out, dim=dim, norm=norm)
 
 
-def fill_irfft(x: np.ndarray, out: np.ndarray, dim: int, size: int, norm: str) -> None:
+def fill_irfft(x: np.ndarray, out: np.ndarray, dim: int, norm: str) -> None:
     """As the operator `irfft` evaluates it."""
     from .machine import transforms  # LLVM
 
+    size = out.shape[dim]
     is_whole = x.shape[dim] == size // 2 + 1
     if is_whole and _is_half(x, dim, size) and _is_by_rows(x, out, (*x.shape[:-1], size // 2), [dim]):
         transforms.transform_to_real(x, out, _scale(size, ADJOINT[norm]))
     else:
         assert irfft.into is not None
-        irfft.into(x, out, dim=dim, size=size, norm=norm)
+        irfft.into(x, out, dim=dim, norm=norm)
 
 
 def _is_half(x: np.ndarray, dim: int, size: int) -> bool:

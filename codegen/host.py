@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -75,8 +75,8 @@ class HostCall:
             return ForeignCall(node.attributes["function"].name)
         if node.operator is on_pairs:
             whole, pairs, options = (node.attributes[name] for name in ("of", "pairs", "options"))
-            return ComplexCall(whole, pairs, **dict(options))
-        return HostCall(node.operator.name, **node.attributes)
+            return ComplexCall(whole, pairs, **_untold(OPERATORS[whole], dict(options)))
+        return HostCall(node.operator.name, **_untold(node.operator, node.attributes))
 
     @property
     def place(self) -> tuple[str, str] | None:
@@ -150,6 +150,11 @@ class ForeignCall(HostCall):
 
     def __repr__(self) -> str:
         return f'ForeignCall("{self.attributes["function"].name}")'
+
+
+def _untold(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes that the result does not tell."""
+    return {name: value for name, value in attributes.items() if name not in operator.told_by_result}
 
 
 def _literal(value: Any) -> str:

@@ -302,7 +302,9 @@ def result_of(function: str, operands: Sequence[Any], result: Any) -> Any:
         if len(turned) == 1:
             return result_of("negative", turned, result)
     formulas = tuple([formula_of(one) or plain(one) for one in operands])
-    rest = _scaled(*formulas) if function == "multiply" else _without_opposites(function, *formulas[:2])
+    rest = _scaled(*formulas) if function == "multiply" else None
+    if function == "negative":
+        rest = _without_sign(formulas[0])
     if rest is not None:
         return with_formula(plain(result), rest)
     inner = [one.depth for one in formulas if isinstance(one, _FORMULAS)]
@@ -403,14 +405,13 @@ def apply(function: str, *operands: Any) -> Any:
         return _moved(first, second if function == "add" else -second)
     if function == "add" and isinstance(second, Dim) and type(first) is int:
         return _moved(second, first)
-    if isinstance(first, Dim) and isinstance(second, Dim) and function in ("add", "subtract"):
-        found = _of_multiples(first.formula, second.formula, 1 if function == "add" else -1)
-        if found is not None:
-            return found if isinstance(found, int) else with_formula(result, found)
-        if function == "add":
-            for one, rest in ((first, second), (second, first)):
-                if (found := _sum_with(one.formula, rest.formula)) is not None:
-                    return with_formula(result, found)
+    if isinstance(first, Dim) and isinstance(second, Dim):
+        if function in ("divide", "floor_divide") and canonical(first.formula) == canonical(second.formula):
+            return result
+        if function in ("add", "subtract"):
+            found = _summed(first.formula, second.formula, 1 if function == "add" else -1)
+            if found is not None:
+                return found if isinstance(found, int) else with_formula(result, found)
     return result_of(function, operands, result)
 
 
@@ -440,22 +441,11 @@ def _scaled(first: Any, second: Any) -> Formula | None:
     return Computed(formula.function, (number * factor, of), formula.depth)
 
 
-def _without_opposites(function: str, first: Any, second: Any = None) -> Any:
-    """The formula left of `(n - k) + k`, `k + (n - k)`, `n - (n - k)` and `-(-n)`; None of all else."""
-    if function == "negative":
-        return first.operands[0] if isinstance(first, Computed) and first.function == "negative" else None
-    if function == "add":
-        pairs = ((first, second), (second, first))
-        return next((rest for one, other in pairs if (rest := _rest(one, other, kept=0)) is not None), None)
-    return _rest(second, first, kept=1) if function == "subtract" else None
-
-
-def _rest(difference: Any, other: Any, kept: int) -> Formula | None:
-    """The operand `kept` of a difference whose other one is `other`."""
-    if not isinstance(difference, Computed) or difference.function != "subtract":
-        return None
-    rest = difference.operands[kept]
-    return rest if difference.operands[1 - kept] == other and isinstance(rest, _FORMULAS) else None
+def _without_sign(formula: Any) -> Formula | None:
+    """What a negative of this has been taken from."""
+    is_negative = isinstance(formula, Computed) and formula.function == "negative"
+    inner = formula.operands[0] if is_negative else None
+    return inner if isinstance(inner, _FORMULAS) else None
 
 
 def _moved(size: Dim, difference: int) -> int:
@@ -471,33 +461,52 @@ def _plus(whole: Formula, difference: int) -> Formula:
     return Computed(function, (whole, abs(difference)), whole.depth + 1)
 
 
-def _of_multiples(first: Formula, second: Formula, sign: int) -> Formula | int | None:
-    """The sum of multiples of one size, `3 * n - 2 * n`, or the difference: one of it; None of all else."""
-    (size, times, more), (same, also, less) = _terms_of(first), _terms_of(second)
-    if size != same:
+def _summed(first: Formula, second: Formula, sign: int) -> Formula | int | None:
+    """A sum or difference in which sizes cancel or are taken several times; None of all else.
+
+    `3 * n - 2 * n` is `n`, `(n + m) - n` is `m`, and `(n + 2) - n` the number 2.
+    """
+    (one, more), (other, less) = terms_of(first), terms_of(second)
+    total = {size: one.get(size, 0) + sign * other.get(size, 0) for size in (*one, *other)}
+    if len(total) == len(one) + len(other):
         return None
-    times, more = times + sign * also, more + sign * less
+    kept = {size: times for size, times in total.items() if times}
+    more += sign * less
+    if not kept:
+        return more
+    (size, times), *rest = sorted(kept.items(), key=lambda item: item[1] < 0)
     if times < 1:
-        return None if times else more
-    return _plus(size if times == 1 else Computed("multiply", (times, size), size.depth + 1), more)
+        return None
+    written = _times(size, times)
+    for size, times in rest:
+        part = _times(size, abs(times))
+        depth = 1 + max(written.depth, part.depth)
+        written = Computed("add" if times > 0 else "subtract", (written, part), depth)
+    return _plus(written, more)
 
 
-def _terms_of(formula: Formula) -> tuple[Formula, int, int]:
-    """The size in `3 * n - 1`, how many times it is taken, and how many elements it then has more."""
-    whole, more = base_of(formula)
-    if isinstance(whole, Computed) and whole.function == "multiply":
-        size, times = whole.operands if isinstance(whole.operands[0], _FORMULAS) else whole.operands[::-1]
-        if isinstance(times, int) and isinstance(size, _FORMULAS):
-            return size, times, more
-    return whole, 1, more
+def _times(size: Formula, times: int) -> Formula:
+    return size if times == 1 else Computed("multiply", (times, size), size.depth + 1)
 
 
-def _sum_with(part: Formula, rest: Formula) -> Formula | None:
-    """What a size has been taken from, if another is what that has left."""
-    if isinstance(rest, Computed) and rest.function == "subtract" and rest.operands[1] == part:
-        whole = rest.operands[0]
-        return whole if isinstance(whole, _FORMULAS) else None
-    return None
+def terms_of(formula: Formula) -> tuple[dict[Formula, int], int]:
+    """The sizes in `3 * n + m - 1`, how many times each is taken, and how many elements it then has more."""
+    if isinstance(formula, Computed):
+        first, second = formula.operands if len(formula.operands) == 2 else (None, None)
+        if formula.function in ("add", "subtract"):
+            (one, more), (other, less) = (
+                terms_of(part) if isinstance(part, _FORMULAS) else ({}, part) for part in formula.operands
+            )
+            if isinstance(more, int) and isinstance(less, int):
+                sign = 1 if formula.function == "add" else -1
+                total = {size: one.get(size, 0) + sign * other.get(size, 0) for size in (*one, *other)}
+                return total, more + sign * less
+        if formula.function == "multiply":
+            size, times = (first, second) if isinstance(first, _FORMULAS) else (second, first)
+            if isinstance(times, int) and isinstance(size, _FORMULAS):
+                inner, more = terms_of(size)
+                return {size: times * count for size, count in inner.items()}, times * more
+    return {formula: 1}, 0
 
 
 def base_of(formula: Formula) -> tuple[Formula, int]:
@@ -551,4 +560,4 @@ def _of_sizes(function: str, first: int, second: int, *formulas: int) -> int | f
     formula = formula_of(found)
     is_known = formula is None or isinstance(formula, Computed)
     given = (one.formula for one in (first, second) if isinstance(one, Dim))
-    return found if is_known or any(_terms_of(one)[0] is formula for one in given) else None
+    return found if is_known or any(formula in terms_of(one)[0] for one in given) else None

@@ -229,6 +229,8 @@ class Operator:
     into: Callable[..., None] | None = None
     """Of what Python evaluates: (*ndarrays, result, **attributes), which writes its value into the last one,
     where that spares a copy."""
+    told_by_result: tuple[str, ...] = ()
+    """Attributes that `into` goes without, as it reads them off the result: code serves all sizes."""
     noun: str = ""
     """What generated code calls a result that the user gave no name; by default `{name}_value`."""
     body: Callable[..., Array] | None = None

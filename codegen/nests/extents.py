@@ -125,6 +125,10 @@ class Extents:
     named: dict[Formula, Symbol] = field(default_factory=dict)
     """The symbols of the sizes that the trace has named; not of those that differ between steps."""
 
+    @property
+    def symbols_of_names(self) -> set[Symbol]:
+        return {symbol.find() for symbol in self.named.values()}
+
     def enter(self, node: Node, symbols: Symbols) -> None:
         """Note the symbols of a node's dimensions; sizes of one name have one."""
         self.of[node] = symbols

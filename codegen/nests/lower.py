@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from pullback.tracer.dims import Dim, canonical, terms_of
 from pullback.tracer.errors import UnsupportedError
 from pullback.tracer.graph import Node, new_node
 from pullback.tracer.operator import Part, Parts
@@ -72,6 +73,17 @@ class Lowering:
         self._rotated: dict[tuple[Index, Symbol, int], Index] = {}
         self._turned_by: dict[Index, tuple[Index, Symbol, int]] = {}
 
+    def number(self, value: int) -> Index:
+        """A number; in terms of extents, so that both cancel, where it follows from such."""
+        if not isinstance(value, Dim):
+            return number(value)
+        sizes, more = terms_of(canonical(value.formula))
+        named = self.extents.named
+        if any(size not in named or not named[size].find().is_shape for size in sizes):
+            return number(value)
+        terms = (times(of_symbol(named[size]), count) for size, count in sizes.items())
+        return plus(*terms, number(more))
+
     def element(self, node: Node, indices: Indices) -> Expression:
         """The element of `node` at `indices`; equal requests give the same object."""
         key = (node, indices)
@@ -87,7 +99,7 @@ class Lowering:
             return self.elsewhere[node](indices)
         if node in self.padded and all(isinstance(index, Index) for index in indices):
             around = self.padded[node]
-            starts = map(number, around.parts.parts[0].starts)
+            starts = map(self.number, around.parts.parts[0].starts)
             return self._load(around, tuple(map(plus, indices, starts)))  # type: ignore[arg-type]
         return self.computed(node, indices)
 
@@ -130,7 +142,7 @@ class Lowering:
         """Where the first part that an operator writes begins: its declaration says it, or operands."""
         part = self.parts(node).parts[0]
         if part.starts:
-            return tuple(map(number, part.starts))
+            return tuple(map(self.number, part.starts))
         return self.places(node.operands[part.operand + 1 :][: node.spec.ndim])
 
     def sizes(self, node: Node) -> tuple[Index, ...]:
@@ -212,7 +224,7 @@ def _moved(lowering: Lowering, node: Node, indices: Indices) -> Expression:
         elif walk is not None and walk.backwards:
             index = minus(plus(of_symbol(symbol), number(-1)), _plain(index, node))
         elif walk is not None and (walk.start, walk.step) != (0, 1):
-            index = plus(times(_plain(index, node), walk.step), number(walk.start))
+            index = plus(times(_plain(index, node), walk.step), lowering.number(walk.start))
         own.append(index)
     return lowering.element(x, tuple(own))
 

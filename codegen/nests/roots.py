@@ -30,6 +30,7 @@ from .expression import (
     loads,
     number,
     of_axis,
+    of_symbol,
     plus,
     times,
     values_in,
@@ -96,7 +97,7 @@ def _row_roots(
     storage: Node, row: Index, value: Node, element: Callable[..., Expression], lowering: Lowering
 ) -> Iterator[Root]:
     """A value of the body of a loop, written into a row of its storage; a concatenation part by part."""
-    for part, offsets in _parts(value, lowering.stored):
+    for part, offsets in _parts(value, lowering, lowering.stored):
         at = _at(axes := _axes(lowering.extents[part]))
         written = element(value, at) if part is value else lowering.element(part, at)
         yield _root(Store, storage, axes, written, (row, *_shifted(at, offsets)))
@@ -129,7 +130,7 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
         yield host_root(node, lowering, node)
     elif node.operator in ix.SCATTERS:
         updates, *indices = node.operands
-        for part, offsets in _parts(updates, lowering.stored, indices[0].spec.ndim):
+        for part, offsets in _parts(updates, lowering, lowering.stored, indices[0].spec.ndim):
             yield _scatter(Scatter, node, part, indices, lowering, offsets)
     elif node.operator is ix.index_update:
         axes = _axes(extents[node])
@@ -138,7 +139,7 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
     elif node.operator is m.slice_update and len(row := _row_of_updates(node, lowering)) > MOST_CHOICES:
         yield from _roots_of_updates(node, row, lowering)
     elif node.operator is m.concatenate:
-        for part, offsets in _parts(node, lowering.stored - {node}):
+        for part, offsets in _parts(node, lowering, lowering.stored - {node}):
             at = _at(axes := _axes(extents[part]))
             yield _root(Store, node, axes, lowering.element(part, at), _shifted(at, offsets))
     else:
@@ -158,7 +159,7 @@ def _roots_of_updates(node: Node, row: Sequence[Node], lowering: Lowering) -> It
         part = one.operands[1]
         axes = _axes(lowering.extents[part])
         places = zip(_at(axes), one.attributes["starts"], one.attributes["steps"])
-        target = tuple(plus(times(index, step), number(start)) for index, start, step in places)
+        target = tuple(plus(times(index, step), lowering.number(start)) for index, start, step in places)
         root = _root(Overwrite, node, axes, lowering.element(part, _at(axes)), target)
         root.written_at = one.origin
         yield root
@@ -211,12 +212,14 @@ def _roots_of_gemm(
     yield from call_roots(node, lowering, storage, row)
 
 
-def _parts(node: Node, stored: set[Node], first: int = 0) -> Iterator[tuple[Node, tuple[int, ...]]]:
+def _parts(
+    node: Node, lowering: Lowering, stored: set[Node], first: int = 0
+) -> Iterator[tuple[Node, tuple[Index, ...]]]:
     """What a value is concatenated from, in dimensions from `first` on, and where each part begins.
 
     Each part is written by itself: no element needs to find out which part it belongs to.
     """
-    pending = [(node, (0,) * node.spec.ndim)]
+    pending = [(node, (ZERO,) * node.spec.ndim)]
     while pending:
         one, offsets = pending.pop()
         dim = one.attributes["dim"] if one.operator is m.concatenate and one not in stored else -1
@@ -226,12 +229,20 @@ def _parts(node: Node, stored: set[Node], first: int = 0) -> Iterator[tuple[Node
         inside = []
         for part in one.operands:
             inside.append((part, offsets))
-            offsets = (*offsets[:dim], offsets[dim] + part.shape[dim], *offsets[dim + 1 :])
+            end = plus(offsets[dim], _length(part, dim, lowering))
+            offsets = (*offsets[:dim], end, *offsets[dim + 1 :])
         pending.extend(reversed(inside))
 
 
-def _shifted(at: tuple[Index, ...], offsets: tuple[int, ...]) -> tuple[Index, ...]:
-    return tuple(plus(index, number(offset)) for index, offset in zip(at, offsets))
+def _length(part: Node, dim: int, lowering: Lowering) -> Index:
+    """How far the next part lies behind: by a size with a name, if the program makes the two equal."""
+    symbol = lowering.extents[part][dim]
+    is_named = symbol in lowering.extents.symbols_of_names
+    return of_symbol(symbol) if is_named else lowering.number(part.shape[dim])
+
+
+def _shifted(at: tuple[Index, ...], offsets: tuple[Index, ...]) -> tuple[Index, ...]:
+    return tuple(map(plus, at, offsets))
 
 
 def _whole(node: Node, extents: Extents) -> Load:
@@ -254,7 +265,7 @@ def _scatter(
     updates: Node,
     indices: Sequence[Node],
     lowering: Lowering,
-    offsets: tuple[int, ...] | None = None,
+    offsets: tuple[Index, ...] | None = None,
 ) -> S:
     axes = _axes(lowering.extents[updates])
     at, rank = _at(axes), indices[0].spec.ndim

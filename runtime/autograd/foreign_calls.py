@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import Context
 from functools import partial
 from typing import Any
@@ -49,7 +49,8 @@ def call_python(
     Complex numbers are handed over as pairs of real ones, in the same memory.
 
     Args:
-        owner, key: the user's function, and, hashable, what else says what `run` computes.
+        owner, key: the user's function, and, hashable, what else says what `run` computes. What gives one
+            result is asked for it in any shape, unless the key names shapes.
         label: what its user calls it.
         run: gives arrays and numbers of these specs for the operands' values, which are its own to keep.
         operands: Tensors, or what stands for them in a trace.
@@ -62,7 +63,9 @@ def call_python(
         places = [place for place, one in enumerate(specs) if real_dtype(one.dtype) == dtype]
         shapes = [_in_reals(specs[place]).shape for place in places]
         called = _known.setdefault(owner, {})
-        identity = (key, tuple(spec_of_tensor(one) for one in operands), tuple(specs), dtype)
+        given_specs = map(spec_of_tensor, operands)
+        as_told = tuple if len(specs) > 1 else _forms_of_any_shape
+        identity = (key, as_told(given_specs), as_told(specs), dtype)
         if identity not in called:
             readers = list(map(reader_of, operands))
             fill = _filling(label, run, settle, readers, specs, places)
@@ -81,6 +84,10 @@ def call_python(
         apply(of_pairs, found[place]) if _is_complex(spec) else found[place]
         for place, spec in enumerate(specs)
     ]
+
+
+def _forms_of_any_shape(specs: Iterable[Spec]) -> tuple[tuple[int, np.dtype], ...]:
+    return tuple((spec.ndim, spec.dtype) for spec in specs)
 
 
 def _is_complex(spec: Spec) -> bool:
@@ -104,10 +111,10 @@ def reader_of(operand: Tensor) -> Reader:
 
     if not shape and kind in (PythonNumber, NumpyScalar) and not _is_complex(spec):
         return number_reader(kind, spec.dtype)
-    in_reals = _in_reals(spec).shape
+    of_number = None if shape else _in_reals(spec).shape
 
     def read(memory: np.ndarray) -> Any:
-        array = memory if memory.shape == in_reals else memory.reshape(in_reals)  # of a number, one of one
+        array = memory if of_number is None else memory.reshape(of_number)  # it may be one of one
         array = (of_pairs.evaluate(array) if _is_complex(spec) else array).copy()
         array.setflags(write=False)
         return as_plain(array)
@@ -116,17 +123,26 @@ def reader_of(operand: Tensor) -> Reader:
 
 
 class Form:
-    """What a result must be: numbers of its own types, or an array of its shape and dtype."""
+    """What a result must be: numbers of its own types, or an array of its shape and dtype.
 
-    def __init__(self, spec: Spec) -> None:
+    One that is alone has the shape of what it is written into, whatever that was when it was traced.
+    """
+
+    def __init__(self, spec: Spec, is_alone: bool) -> None:
         self.spec = Spec(tuple(map(int, spec.shape)), spec.dtype)
+        self.is_of_any_shape = is_alone and bool(spec.shape)
         own = (spec.dtype.type, *((type(spec.dtype.type().item()),) if spec.dtype in _PYTHON else ()))
         self.numbers: frozenset[type] = frozenset(() if self.spec.shape else own)
 
-    def fits(self, value: Any) -> bool:
+    def expected(self, out: np.ndarray) -> Spec:
+        """The result's, of which `out` has room for the numbers, for complex ones as pairs."""
+        return Spec(out.shape[: self.spec.ndim], self.spec.dtype) if self.is_of_any_shape else self.spec
+
+    def fits(self, value: Any, out: np.ndarray) -> bool:
         if type(value) is not np.ndarray:
             return type(value) in self.numbers
-        return bool(value.shape == self.spec.shape and value.dtype == self.spec.dtype)
+        shape = out.shape[: self.spec.ndim] if self.is_of_any_shape else self.spec.shape
+        return bool(value.shape == shape and value.dtype == self.spec.dtype)
 
 
 _PYTHON = tuple(np.asarray(one).dtype for one in (False, 0, 0.0, 0j))
@@ -142,15 +158,16 @@ def _filling(
     places: Sequence[int],
 ) -> Callable[..., None]:
     """What computes results and writes those at some places, one behind the other, as real numbers."""
-    forms = list(map(Form, specs))
+    forms = [Form(spec, len(specs) == 1) for spec in specs]
 
-    def settled(results: Sequence[Any]) -> list[np.ndarray]:
+    def settled(results: Sequence[Any], out: np.ndarray) -> list[np.ndarray]:
         found = list(map(np.asarray, settle(results)))
-        if not all(form.fits(one) for one, form in zip(found, forms)):
+        if not all(form.fits(one, out) for one, form in zip(found, forms)):
+            expected = ", ".join(str(one.expected(out)) for one in forms)
             raise OutputError(
-                f"{label} gave {', '.join(str(spec_of(one)) for one in found)}, and "
-                f"{', '.join(str(one.spec) for one in forms)} when it was traced for arguments of these "
-                "shapes. In compiled functions the shapes of results depend on those of arguments only."
+                f"{label} gave {', '.join(str(spec_of(one)) for one in found)}, and {expected} when it was "
+                "traced for arguments of these shapes. In compiled functions the shapes of results depend on "
+                "those of arguments only."
             )
         return found
 

@@ -152,9 +152,10 @@ class TracedCall:
         def of_leaves(*values: Any) -> Sequence[Any]:
             return sample.again(*called(values))
 
+        shapes = tuple(map(spec_of_tensor, tensors))
         made = call_python(
             self.call.owner,
-            ("forward", sample.form, self.structure, kinds, self._fixed()),
+            ("forward", sample.form, self.structure, kinds, self._fixed(), shapes),
             self.call.name,
             sample.repeating(forward, len(tensors)) if is_flat else of_leaves,
             tensors,
@@ -254,7 +255,8 @@ class TracedCall:
         except Exception as error:
             raise raised_plainly(error, reason) from None
         fixed = self._fixed(*(leaf for leaf in self._residuals if not isinstance(leaf, _Place)))
-        key = ("rule", self._residual_structure, self.structure, tuple(kinds), fixed)
+        shapes = tuple(map(spec_of_tensor, operands))
+        key = ("rule", self._residual_structure, self.structure, tuple(kinds), fixed, shapes)
         label = f"{self.call.name}_rule"
 
         def of_batch(count: int, *values: Any) -> list[Any]:

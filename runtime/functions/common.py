@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from ...tracer.dims import formula_of, with_formula
+from ...tracer.dims import Dim, formula_of, with_formula
 from ...tracer.errors import (
     ArgumentError,
     DimensionError,
@@ -138,9 +138,9 @@ def matrix_named_either_way(function: F) -> F:
 
 
 def sizes(values: Sequence[Any]) -> tuple[int, ...]:
-    """Integers given one by one or as one sequence: f(2, 3) and f((2, 3))."""
+    """Integers given one by one or as one sequence: f(2, 3) and f((2, 3)); sizes of arrays stay such."""
     given: Any = values[0] if len(values) == 1 and isinstance(values[0], Sequence | np.ndarray) else values
-    return tuple(map(int, given))
+    return tuple([one if isinstance(one, Dim) else int(one) for one in given])
 
 
 def one_dim(dim: int, ndim: int, function: str) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ...tracer.spec import INT64
 from ..functions import PUBLIC
-from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, is_traced
+from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, is_traced, sizes
 from ..functions.selections import selection
 from ..functions.shapes import joining, movement
 from ..tensors.conversion import tensor_of
@@ -27,7 +27,7 @@ from .values import averaged, axis_of, promoted, require_choice
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, ...]:
     """The place in each dimension, of positions in the order of memory."""
     rest = as_dtype(tensor_of(indices), np.dtype("int64"))
-    extents = tuple(map(int, shape)) if np.iterable(shape) else (int(shape),)
+    extents = sizes((shape,))
     found = []
     for extent in extents if order == "F" else reversed(extents):
         found.append(PUBLIC["remainder"](rest, extent))

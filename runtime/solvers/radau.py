@@ -65,17 +65,14 @@ class Radau(RungeKutta):
 
         equation = Equation(stages, residual, lambda same: same, by_newton, by_elimination)
         found = solution_of(equation, cat([stop_gradient(slope * h) * float(node) for node in self._nodes]))
-        added = [found[size * place : size * (place + 1)] for place in range(3)]
+        added = list(found.reshape((3, size)))
         after = y + added[-1]
         return after, (slope, *added, fun(t + h, after))
 
     def _residual(self, fun: Derivative, t: Any, y: Tensor, h: Any, added: Tensor) -> Tensor:
         """What is zero for the stages of a step, one behind the other."""
-        size = y.shape[0]
-        slopes = [
-            fun(t + float(node) * h, y + added[size * place : size * (place + 1)])
-            for place, node in enumerate(self._nodes)
-        ]
+        parts = added.reshape((3, y.shape[0]))
+        slopes = [fun(t + float(node) * h, y + part) for node, part in zip(self._nodes, parts)]
         return added - cat([h * combined(row, slopes) for row in self._matrix])
 
     def error(

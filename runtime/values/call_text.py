@@ -19,29 +19,30 @@ Source = tuple[str, int] | None
 def filling(
     readers: Sequence[Callable[[Any], Any]],
     numbers: Sequence[frozenset[type]],
-    fits: Sequence[Callable[[Any], bool]],
+    fits: Sequence[Callable[[Any, Any], bool]],
     run: Callable[..., Sequence[Any]],
-    settle: Callable[[Sequence[Any]], Sequence[Any]],
+    settle: Callable[[Sequence[Any], Any], Sequence[Any]],
     write: Callable[[Any, Sequence[Any]], None] | None,
 ) -> Callable[..., None]:
     """What computes results of operands in memory, and writes them into the last array.
 
     Args:
         readers: of each operand, what makes a value of its memory.
-        numbers, fits: of each result, the types whose values fit, and what says whether another one does.
+        numbers, fits: of each result, the types whose values fit, and what says whether another one does
+            (value, memory of the result).
         run: gives the results in an empty context.
-        settle: makes results fit, where some do not, or raises.
+        settle: (results, memory) makes results fit, where some do not, or raises.
         write: (memory, results); None where there is one result, which is written as it is.
     """
     given = [f"x{number}" for number in range(len(readers))]
     read = "".join(f", read_{name}({name})" for name in given)
     found = [f"y{number}" for number in range(len(fits))]
-    tests = [f"type({name}) in numbers_{name} or fits_{name}({name})" for name in found]
+    tests = [f"type({name}) in numbers_{name} or fits_{name}({name}, out)" for name in found]
     text = f"""
 def call({", ".join((*given, "out"))}):
     {", ".join(found)}, = results = Context().run(run{read})
     if not ({") or not (".join(tests)}):
-        {", ".join(found)}, = results = settle(results)
+        {", ".join(found)}, = results = settle(results, out)
     {"write(out, results)" if write else f"out[...] = {found[0]}"}
 """
     names: dict[str, Any] = {f"read_{name}": one for name, one in zip(given, readers)}

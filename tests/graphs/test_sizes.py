@@ -143,6 +143,16 @@ def turning(x: Any) -> Any:
     return (x * math.cos(angle)).sum() * 0.999**x.size / (1 - 0.999 ** x.shape[1])
 
 
+def filtered(x: Any) -> Any:
+    spectrum = np.fft.rfft(np.concatenate([x, 2 * x], axis=1))
+    return (np.fft.irfft(spectrum * np.conj(spectrum), n=2 * x.shape[1]) ** 2).sum()
+
+
+def joined(x: Any) -> Any:
+    whole = np.concatenate([x[:, 0], x.sum(axis=0), x[0]])
+    return (whole[: x.shape[0]] * x[:, 1]).sum() + (whole[x.shape[0] :] ** 2).sum()
+
+
 PROGRAMS = [
     information,
     smoothed,
@@ -167,6 +177,8 @@ PROGRAMS = [
     running,
     both_ways,
     weights,
+    filtered,
+    joined,
 ]
 
 
@@ -193,6 +205,18 @@ def test_a_program_that_computes_with_sizes_is_compiled_once(program: Callable[[
         np.testing.assert_allclose(gradient(x), pb.grad(program)(x), rtol=1e-10, atol=1e-12)
         counts.add((made(value), made(gradient)))
         assert value.explain(x).count("guard") == 0
+    assert len(counts) == 1
+
+
+def test_what_python_computes_and_demands_is_asked_for_in_every_shape() -> None:
+    def raised(x):
+        return np.spacing(x) + 2 ** np.full(x.shape[1], 3)
+
+    value, counts = pb.compile(raised, parallel=False), set()
+    for shape in SHAPES:
+        x = argument(shape)
+        np.testing.assert_array_equal(value(x), raised(x))
+        counts.add(made(value))
     assert len(counts) == 1
 
 

@@ -26,10 +26,19 @@ def _divisor(norm: str, inverse: bool) -> int:
     return DIVISORS[ADJOINT[norm] if inverse else norm]
 
 
-def _filling(compute: Callable[..., Any], evaluate: Callable[..., np.ndarray]) -> Callable[..., None]:
-    """A function that writes into its last array, by SciPy's pocketfft, or where there is none by SciPy."""
+def _filling(
+    compute: Callable[..., Any],
+    evaluate: Callable[..., np.ndarray],
+    told: Callable[..., dict[str, Any]] = lambda out, **attributes: attributes,
+) -> Callable[..., None]:
+    """A function that writes into its last array, by SciPy's pocketfft, or where there is none by SciPy.
 
-    def fill(x: np.ndarray, out: np.ndarray, **attributes: Any) -> None:
+    Args:
+        told: (result, **attributes): all of them, from those that it is given.
+    """
+
+    def fill(x: np.ndarray, out: np.ndarray, **given: Any) -> None:
+        attributes = told(out, **given)
         if out.size and (transforms := pocketfft()):
             compute(transforms, x, out, **attributes)
         else:
@@ -111,10 +120,12 @@ irfft = declare(
     "irfft", "eager", "x", evaluate=_evaluate_irfft, grad_fn="FftC2R", noun="signal",
     into=_filling(
         lambda transforms, x, out, dim, size, norm: transforms.c2r(
-            x, (dim,), int(size), False, _divisor(norm, True), out, 1
+            x, (dim,), size, False, _divisor(norm, True), out, 1
         ),
         _evaluate_irfft,
+        lambda out, dim, norm: {"dim": dim, "size": out.shape[dim], "norm": norm},
     ),
+    told_by_result=("size",),
     infer=lambda x, dim, size, norm: _with_extent(x, dim, size, real_dtype(x.dtype)),
     vjp={"x": lambda g, dim, size, norm: _plus_inner(rfft(g, dim=dim, norm=ADJOINT[norm]), dim, size, 1.0)},
     of_complex=OWN_RULES,

@@ -13,7 +13,7 @@ from ....tracer.errors import ArgumentError, ShapeError
 from ....tracer.spec import INT64
 from ...tape.apply import wrap
 from ...values.tensor import Size, Tensor
-from ..common import array_dtype, as_dtype, fail, filled, numpy_dtype, tensor, tensors
+from ..common import array_dtype, as_dtype, fail, filled, numpy_dtype, sizes, tensor, tensors
 from ..declared import floor_divide
 from ..elements.arithmetic import remainder
 from ..selections.selection import index_select
@@ -164,7 +164,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     rest = tensor(indices, "unravel_index", "indices")
     if array_dtype(rest).kind not in "iu":
         fail(ArgumentError, f"unravel_index(): expected 'indices' to be integer dtype, but got {rest.dtype}")
-    extents = (shape,) if isinstance(shape, int | np.integer) else tuple(map(int, shape))
+    extents = (shape,) if isinstance(shape, int | np.integer) else sizes((shape,))
     if any(extent < 0 for extent in extents):
         fail(ArgumentError, f"unravel_index(): 'shape' cannot have negative values, but got {extents}")
     rest = as_dtype(rest, INT64)  # which sizes need, also where positions are of few bits
