@@ -105,7 +105,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, int, Tenso
     of a and its singular values."""
     x, y = floats(a, b)
     rows, columns = x.shape
-    cut = np.finfo(array_dtype(x)).eps * max(rows, columns) if rcond is None else rcond
+    cut = float(np.finfo(array_dtype(x)).eps) * max(rows, columns) if rcond is None else rcond
     table = y[:, None] if y.ndim == 1 else y
     found, values, counted = least_squares.least_squares(x, table, cut)
     rank = int(counted)

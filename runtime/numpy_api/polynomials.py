@@ -185,7 +185,7 @@ def polyfit(
     """
     if full:
         fail(UnsupportedError, "numpy.polyfit: full is not supported on a Tensor.")
-    precision = np.finfo(array_dtype(averaged(x))).eps
+    precision = float(np.finfo(array_dtype(averaged(x))).eps)
     at, values = in_double(x), in_double(y)  # as `vander` is
     weights = None if w is None else in_double(w)
     if weights is not None:
