@@ -538,13 +538,21 @@ class Trace:
         same = self.equal_captured()
         return _made_of(nodes, same) if same else tuple(nodes)
 
+    @property
+    def own_contents(self) -> dict[Node, np.ndarray]:
+        """What those captured arrays hold that nobody else does, by their nodes."""
+        return {one.node: one.content for one in self._captured if self._is_own(one)}
+
+    def _is_own(self, one: _Captured) -> bool:
+        is_held_here_alone = one.array.base is None and sys.getrefcount(one.array) <= OWN_REFERENCES
+        return is_held_here_alone and one.array.nbytes <= LARGEST_SHARED and one.is_unchanged()
+
     def equal_captured(self) -> dict[Node, Node]:
         """Of those captured arrays that nobody else holds, what is the same value as a captured one."""
         shared: dict[tuple[Spec, bytes], Node] = {}
         same: dict[Node, Node] = {}
         for one in self._captured:
-            is_held_here_alone = one.array.base is None and sys.getrefcount(one.array) <= OWN_REFERENCES
-            if is_held_here_alone and one.array.nbytes <= LARGEST_SHARED and one.is_unchanged():
+            if self._is_own(one):
                 key = one.node.spec, one.content.tobytes()
                 if key not in shared:
                     with located_at(UNKNOWN):

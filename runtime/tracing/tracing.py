@@ -297,12 +297,14 @@ class _Run:
         derivatives among them taken."""
         from ...codegen.derivatives.taken import Taken  # not at start
         from ...codegen.rewriting.split_complex import Split
+        from ...codegen.rolling.tables import with_tables
 
         outputs, guards = self._with_turns_rolled(outputs, pulled)
         values = (*outputs, *pulled.gradients.values(), *(guard.node for guard in guards))
         graph = name_results(Graph(self.name, (), values))
         if not pulled.gradients:
             shared = self.trace.stack_drawn(self.trace.share_captured(graph.outputs))
+            shared = with_tables(shared, self.trace.own_contents, self.trace.capture)
             graph = graph if shared == graph.outputs else graph.with_outputs(shared)
         split = Split(graph)
         taken = Taken(split.graph)

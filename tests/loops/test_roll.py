@@ -442,13 +442,14 @@ def weighted(x, w, h):
     return h.sum()
 
 
-def test_irregular_numbers_are_rows() -> None:
-    test_values_of_the_rolled_graph(weighted)
-
-
-def test_many_irregular_numbers_prevent_it() -> None:
-    rolled = roll(traced(weighted, *arrays((65, 4), (4, 4), (4,))))
-    assert any("a number in it does not advance by a constant" in note for note in rolled.notes)
+@pytest.mark.parametrize("steps", [STEPS, 65])
+def test_irregular_numbers_are_rows_of_a_table(steps: int) -> None:
+    inputs = arrays((steps, 4), (4, 4), (4,))
+    found = trace_call(weighted, Signature(weighted, "weighted").call(inputs, {}), "weighted")
+    rolled = roll(found.graph)
+    assert loops_of(rolled.graph.nodes), rolled.notes
+    (value,) = evaluate_graph(rolled.graph, [*inputs, *found.constants])
+    np.testing.assert_allclose(value, weighted(*inputs), rtol=1e-12)
 
 
 def test_rows_of_which_some_are_constants() -> None:
