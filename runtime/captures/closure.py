@@ -55,6 +55,7 @@ from .objects import (
 from .places import ABSENT, NOTHING, Changed, Drawing, Holder, Key, Number, Place, Reading, Source, StandIn
 from .randomness import RANDOM, TracedStream, drawing
 from .reader import Reader
+from .standing_names import real_of
 
 OF_DISTRIBUTIONS = ("args", "kwds", "dataset", "weights", "factor")
 """The attributes of frozen distributions, and of kernel densities, that hold parameters."""
@@ -160,13 +161,13 @@ class _Explorer:
 
     def visit(self, value: Any, expression: str, label: str) -> Place | None:
         """Read the place `expression`, guard what is not an array, and go on to what it holds."""
-        reader = self.reader
+        reader, value = self.reader, real_of(value)
         stand_in = self.stand_ins.of(value, self.names)
         if isinstance(value, ModuleType):
             return self._module(value, expression, label, stand_in)
         variable = reader.assign(expression)
         if stand_in is not None:
-            reader.guard(f"{variable} is not {reader.constant(value)}")
+            reader.guard(self._is_other(variable, value))
             if is_opaque_instance(value):
                 self._guard_taken(value, variable, label)
             return StandIn(stand_in)
@@ -217,7 +218,7 @@ class _Explorer:
         reader = self.reader
         if not is_opaque(value.__name__) and stand_in is None:
             return self._object(value, reader.assign(expression), label)
-        reader.guard_binding(f"{expression} is not {reader.constant(value)}")
+        reader.guard_binding(self._is_other(expression, value))
         if value is os and not self.names.isdisjoint(("environ", "environb", "getenv", "getenvb")):
             self._guard_content(os.environ, reader.constant(os.environ), "os.environ")
         return None if stand_in is None else StandIn(stand_in)
@@ -249,6 +250,11 @@ class _Explorer:
         return source
 
     # --- guards -----------------------------------------------------------------------------------------
+
+    def _is_other(self, expression: str, value: Any) -> str:
+        """Whether a variable holds something else, and no stand-in that a transform has put there meanwhile."""
+        constant = self.reader.constant
+        return f"{expression} is not {constant(value)} and {constant(real_of)}({expression}) is not {constant(value)}"
 
     def _guard_equal(self, value: Any, variable: str) -> None:
         expected = self.reader.constant(value)

@@ -25,6 +25,7 @@ from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
 from .contents import content_of_cell
 from .objects import HasParts, attributes_of, is_opaque, is_own_container, is_users, wrapped_by
 from .randomness import RANDOM
+from .standing_names import real_of
 
 LARGEST = 1000
 """Elements of a container that are looked at."""
@@ -152,7 +153,7 @@ class Reached:
         return [one for one in found if type(one) not in WITHOUT_CODE and id(one) not in self._seen]
 
     def _from_function(self, function: FunctionType) -> list[Any]:
-        found = [one for cell in function.__closure__ or () for one in content_of_cell(cell)]
+        found = [real_of(one) for cell in function.__closure__ or () for one in content_of_cell(cell)]
         if function.__dict__:
             self._holders.append((function.__dict__, function))
             found.append(function.__dict__.get("__wrapped__"))
@@ -167,7 +168,7 @@ class Reached:
         self.is_fixed &= not names.reads_all
         for name in names.loaded:
             try:
-                found.append(variables[name])
+                found.append(real_of(variables[name]))
             except KeyError:  # a built-in name, or one that is assigned only later
                 continue
         found += function.__defaults__ or ()

@@ -28,6 +28,7 @@ from .reached import (
     parts_of,
     way_from,
 )
+from .standing_names import real_of, stands_for_built_in
 
 Names = frozenset[str] | None
 """Those that code reads; None for all."""
@@ -39,13 +40,11 @@ class Trail:
     Args:
         roots: the function and its arguments.
         reached: what the walk has found.
-        passing: what namespaces may hold for a while under a name: no change.
     """
 
-    def __init__(self, roots: Sequence[Any], reached: Reached, passing: Mapping[str, Any]) -> None:
+    def __init__(self, roots: Sequence[Any], reached: Reached) -> None:
         self._names = reached.names
         self._names_in = reached.names_in
-        self._passing = passing
         self._outline = _outline(roots)
         self._is_bare = _are_bare(roots)
         self._fingerprint = _Fingerprint(roots, self._names)
@@ -71,7 +70,7 @@ class Trail:
         self._keys = self._all_keys()
         read = [(mapping, name) for mapping, _, found in self._known for name in found]
         self._entries = list(zip(*read)) or [(), ()]
-        self._held = self._objects()
+        self._held = list(map(real_of, self._objects()))
 
     def fits(self, roots: Sequence[Any]) -> bool:
         """Whether a walk from these roots would find the same code."""
@@ -156,8 +155,7 @@ class Trail:
 
     def _present(self, mapping: Mapping[str, Any], names: Names) -> set[str]:
         found = set(mapping) if names is None else mapping.keys() & names
-        passing = self._passing
-        return {name for name in found if name not in passing or mapping[name] is not passing[name]}
+        return {name for name in found if not stands_for_built_in(name, mapping[name])}
 
 
 SLOTS = tuple(map(operator.attrgetter, ("__code__", "__defaults__", "__kwdefaults__")))
@@ -304,7 +302,7 @@ def _are_same(found: Sequence[Any], values: Sequence[Any]) -> bool:
     if len(found) != len(values):
         return False
     return all(map(operator.is_, found, values)) or all(
-        one is other
+        real_of(one) is other
         or (
             type(one) in WITHOUT_CODE
             and type(other) in WITHOUT_CODE

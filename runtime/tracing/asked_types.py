@@ -1,17 +1,15 @@
 """`type(x)` and `hasattr(x, name)`, which ask what Python has made: what stands for an array answers as that.
 
 Code that is traced gets `BUILT_IN` as its variables (`closure.py`). For a function that a transform runs
-without compiling, all modules whose code it can run, and asks so, have `type` and `hasattr` meanwhile. To
-everybody else, threads and libraries among them, they are Python's.
+without compiling, all modules whose code it can run, and asks so, have `type` and `hasattr` meanwhile
+(`captures/standing_names.py`). To everybody else, threads and libraries among them, they are Python's.
 """
 
 from __future__ import annotations
 
 import builtins
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from ...tracer.dims import python_type
@@ -128,41 +126,3 @@ def is_as_in_python(namespace: dict[str, Any], name: str) -> bool:
     """Whether code with these variables means Python's function by the name, perhaps its stand-in by now."""
     found = namespace.get(name, REAL[name])
     return found is REAL[name] or found is BUILT_IN[name]
-
-
-_lock = threading.Lock()
-_entered: dict[tuple[int, str], tuple[int, bool]] = {}
-"""By the identity of a module's variables, and a name: how many transforms under way run its code, and
-whether the name is one of its variables."""
-
-
-@contextmanager
-def types_of_plain_call(namespaces: Iterable[dict[str, Any]]) -> Iterator[None]:
-    """Inside, `ASKED` are variables of these namespaces, but where they have others of these names."""
-    entered: list[tuple[dict[str, Any], str]] = []
-    try:
-        with _lock:
-            for namespace in namespaces:
-                for name, stand_in in ASKED.items():
-                    if is_as_in_python(namespace, name):
-                        count, is_own = _entered.get((id(namespace), name), (0, name in namespace))
-                        _entered[id(namespace), name] = count + 1, is_own
-                        entered.append((namespace, name))
-                        namespace[name] = stand_in
-        yield
-    finally:
-        with _lock:
-            for namespace, name in entered:
-                _leave(namespace, name)
-
-
-def _leave(namespace: dict[str, Any], name: str) -> None:
-    count, is_own = _entered.pop((id(namespace), name))
-    if count > 1:
-        _entered[id(namespace), name] = count - 1, is_own
-    elif namespace.get(name) is not ASKED[name]:  # the function has assigned to it
-        return
-    elif is_own:
-        namespace[name] = REAL[name]
-    else:
-        del namespace[name]

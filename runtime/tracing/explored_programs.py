@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from types import CellType, FunctionType, MethodType, ModuleType
@@ -21,8 +22,9 @@ from ..bytecode.write_instructions import (
 )
 from ..captures.objects import is_opaque, is_users
 from ..captures.reached import WITHOUT_CODE, Reached, holds_numbers, is_without_code
+from ..captures.standing_names import Standing, real_of
 from ..captures.trails import Trail
-from .asked_types import ASKED
+from .asked_types import ASKED, REAL
 from .program_containers import CONTAINERS, parts_within
 from .stand_ins import IMPORTED, JOINED_ALONE, MODULES, WRITABLE, StandIns, stand_ins_for
 
@@ -41,7 +43,7 @@ def plain_function(function: Function) -> FunctionType | None:
     if isinstance(function, MethodType):
         function = function.__func__
     if not isinstance(function, FunctionType):
-        function = vars(type(function)).get("__call__", None)
+        function = inspect.getattr_static(type(function), "__call__", None)
     return function if isinstance(function, FunctionType) and is_users(function) else None
 
 
@@ -72,7 +74,7 @@ def _reached(function: FunctionType) -> ReachedByName:
     names = names_of(function.__code__)
     one = ReachedByName(function, names.attributes, _contents(function))
     for name in names.loaded:
-        if _concerns(value := function.__globals__.get(name)):
+        if _concerns(value := real_of(function.__globals__.get(name))):
             one.variables[name] = value
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         if _concerns(value := _content(cell)):
@@ -112,7 +114,7 @@ def functions_of(value: Any, attributes: frozenset[str]) -> list[FunctionType]:
 
 def _content(cell: CellType) -> Any:
     try:
-        return cell.cell_contents
+        return real_of(cell.cell_contents)
     except ValueError:  # assigned only later, or never
         return None
 
@@ -123,17 +125,18 @@ class Explored:
 
     Attributes:
         plain: the Python function that is run; None for what was not written in Python, and pullback's own.
-        namespaces: the variables of modules whose code it can run, where that asks for types.
+        standing: variables that hold stand-ins while it runs.
         is_fixed: whether all this is the same as long as variables of the functions hold the same.
         written: the parameters that it writes into; None for perhaps all.
         is_writing: whether any code writes into arrays.
         replaces_arrays: whether arrays are replaced, too, since their methods take others.
-        concerned: the functions that reach a stand-in, themselves or through others.
+        concerned: the functions that reach a stand-in by name, themselves or through others, where they are
+            run as copies.
     """
 
     plain: FunctionType | None
     functions: dict[FunctionType, ReachedByName]
-    namespaces: tuple[dict[str, Any], ...]
+    standing: tuple[Standing, ...]
     is_fixed: bool
     written: frozenset[str] | None = frozenset()
     is_writing: bool = False
@@ -152,7 +155,7 @@ class Explored:
         if (self.concerned and function is not self.plain) or not all(map(holds_numbers, self.of_numbers)):
             return False
         for variables, name, value in self.reads:
-            found = variables.get(name, MISSING)
+            found = real_of(variables.get(name, MISSING))
             if found is not value and not self._is_same(found, value):
                 return False
         for one in self.functions.values():
@@ -223,7 +226,8 @@ def hold_no_code(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
 def _explored_from(roots: Sequence[Any]) -> Explored:
     """What code a function can run with these arguments: what was found before, where a trail fits.
 
-    No trail is kept of a function that is run as a copy, which holds what its variables did.
+    No trail is kept of a function that is run as a copy, which holds what its variables did, nor where
+    variables of enclosing functions hold stand-ins, as others with that code have others.
     """
     key = id(_code_of(roots[0]))
     trails = _trails.get(key, ())
@@ -234,12 +238,13 @@ def _explored_from(roots: Sequence[Any]) -> Explored:
             return found
     reached = Reached(roots)
     found = _explored(roots[0], reached, len(roots) == 1 and reached.is_fixed)
-    if found.is_fixed or found.plain in found.concerned:
+    holds_cells = any(isinstance(one.holder, CellType) for one in found.standing)
+    if found.is_fixed or found.plain in found.concerned or holds_cells:
         return found
     found = replace(found, plain=None, functions={}, concerned=frozenset(), reads=())
     if len(_trails) >= MOST_KNOWN:
         _trails.clear()
-    _trails[key] = [(Trail(roots, reached, ASKED), found), *trails[: MOST_TRAILS - 1]]
+    _trails[key] = [(Trail(roots, reached), found), *trails[: MOST_TRAILS - 1]]
     return found
 
 
@@ -252,71 +257,129 @@ def _code_of(function: Function) -> Any:
 
 def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
     plain = plain_function(function)
-    if plain is None:
-        return Explored(None, {}, _asking(code), False)
     functions = {one: _reached(one) for one in code.functions}
-    helpers = [one for one in functions if one is not plain]
-    writes = writes_of(plain.__code__)
-    is_writing = code.reads_all or writes.any or any(writes_of(one.__code__).any for one in helpers)
-    lists = any(makes_lists(one.__code__) for one in functions)
+    all_names = [names_of(one.__code__) for one in functions]
+    read = () if any(one.reads_all for one in all_names) else [one.attributes for one in all_names]
+    attributes = frozenset[str]().union(*read)
+    is_writing = code.reads_all or any(writes_of(one.__code__).any for one in functions)
     has_methods = any(map(calls_taking_methods, functions))
-    perhaps_all = writes.perhaps_more or has_methods or any(map(_writes_arguments, helpers))
+    lists = any(makes_lists(one.__code__) for one in functions)
     stand_ins = stand_ins_for(is_writing or has_methods, lists)
+    replaced = _Replaced(functions, stand_ins, has_methods, attributes)
+    concerned = replaced.concerned()
+    if plain in concerned and not is_fixed and replaced.are_in_variables():
+        concerned = frozenset()  # rather than copies in each call
+    standing = _asking(code)
+    if plain not in concerned or not functions.keys() <= _named_by(plain, functions):
+        standing += replaced.variables()
+    variables = tuple({(id(one.holder), one.name): one for one in standing}.values())
+    if plain is None:
+        return Explored(None, {}, variables, False, is_writing=is_writing)
+    writes = writes_of(plain.__code__)
+    helpers = [one for one in functions if one is not plain]
+    perhaps_all = writes.perhaps_more or has_methods or any(map(_writes_arguments, helpers))
     reads = [
-        (one.__globals__, name, one.__globals__.get(name, MISSING))
+        (one.__globals__, name, real_of(one.__globals__.get(name, MISSING)))
         for one in functions
         for name in names_of(one.__code__).loaded
     ]
-    names = [names_of(one.__code__) for one in functions]
-    read = () if any(one.reads_all for one in names) else [one.attributes for one in names]
-    attributes = frozenset[str]().union(*read)
     return Explored(
         plain,
         functions,
-        _asking(code),
+        variables,
         is_fixed,
         None if perhaps_all else writes.parameters,
         is_writing,
         has_methods,
         stand_ins,
-        _concerned(functions, stand_ins, has_methods, attributes),
+        concerned,
         tuple(reads),
         attributes,
         tuple(code.of_numbers),
     )
 
 
-def _asking(code: Reached) -> tuple[dict[str, Any], ...]:
-    """The variables of modules whose code asks for types; of all modules where code computes names."""
+def _asking(code: Reached) -> list[Standing]:
+    """The variables of modules by which their code asks for types; of all modules where it computes names."""
     if code.reads_all:
-        return tuple(code.namespaces.values())
-    asking = [one for one in code.functions if not ASKED.keys().isdisjoint(names_of(one.__code__).loaded)]
-    return tuple({id(one.__globals__): one.__globals__ for one in asking}.values())
+        found = code.namespaces.values()
+    else:
+        asking = [one for one in code.functions if not ASKED.keys().isdisjoint(names_of(one.__code__).loaded)]
+        found = {id(one.__globals__): one.__globals__ for one in asking}.values()
+    return [Standing(one, name, REAL[name], asked, asked) for one in found for name, asked in ASKED.items()]
 
 
-def _concerned(
-    functions: Mapping[FunctionType, ReachedByName],
-    stand_ins: StandIns,
-    replaces_arrays: bool,
-    anywhere: frozenset[str],
-) -> frozenset[FunctionType]:
-    def is_replaced(value: Any, attributes: frozenset[str]) -> bool:
-        if type(value) is np.ndarray:
-            return replaces_arrays and value.dtype in SUPPORTED
-        return stand_ins.of(value, attributes, anywhere) is not None
-
-    leading: list[FunctionType] = []
-    callers: dict[FunctionType, list[FunctionType]] = {}
-    for one in functions.values():
-        held = list(one.held())
-        if one.imports() or any(is_replaced(value, one.attributes) for value in held):
-            leading.append(one.function)
-        for value in held:
-            for helper in functions_of(value, one.attributes):
-                callers.setdefault(helper, []).append(one.function)
-    found = set(leading)
-    while leading:
-        more = {*callers.get(leading.pop(), ())} - found
+def _named_by(plain: FunctionType, functions: Mapping[FunctionType, ReachedByName]) -> set[FunctionType]:
+    """The functions that `plain` leads to by variables: these run as copies where they need stand-ins."""
+    found, pending = {plain}, [plain]
+    while pending:
+        one = functions[pending.pop()]
+        named = {helper for value in one.held() for helper in functions_of(value, one.attributes)}
+        more = (named & functions.keys()) - found
         found |= more
-        leading += more
-    return frozenset(found)
+        pending += more
+    return found
+
+
+class _Replaced:
+    """Which values have stand-ins, and the functions that hold these.
+
+    Args:
+        functions: those that a program can run.
+        replaces_arrays: whether arrays are replaced, too.
+        anywhere: the attributes that they all read, if these are known.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[FunctionType, ReachedByName],
+        stand_ins: StandIns,
+        replaces_arrays: bool,
+        anywhere: frozenset[str],
+    ) -> None:
+        self._functions = functions
+        self._stand_ins = stand_ins
+        self._replaces_arrays = replaces_arrays
+        self._anywhere = anywhere
+
+    def _is_replaced(self, value: Any, one: ReachedByName) -> bool:
+        if type(value) is np.ndarray:
+            return self._replaces_arrays and value.dtype in SUPPORTED
+        return self._stand_ins.of(value, one.attributes, self._anywhere) is not None
+
+    def variables(self) -> Iterator[Standing]:
+        """The variables of functions that hold what has a stand-in."""
+        for function, one in self._functions.items():
+            cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+            held: list[tuple[Any, str, Any]] = [(function.__globals__, *item) for item in one.variables.items()]
+            for holder, name, real in held + [(cells[name], name, value) for name, value in one.cells.items()]:
+                stand_in = self._stand_ins.of(real, one.attributes, self._anywhere)
+                if stand_in is not None:
+                    yield Standing(holder, name, real, stand_in, WRITABLE.whole(real))
+
+    def are_in_variables(self) -> bool:
+        """Whether they are variables' values alone: no elements of containers, no defaults, no arrays."""
+        for one in self._functions.values():
+            in_variables = {*map(id, one.variables.values()), *map(id, one.cells.values())}
+            others = (value for value in one.held() if type(value) is np.ndarray or id(value) not in in_variables)
+            if one.imports() or any(self._is_replaced(value, one) for value in others):
+                return False
+        return True
+
+    def concerned(self) -> frozenset[FunctionType]:
+        """The functions that reach them by name, themselves or through others."""
+        leading: list[FunctionType] = []
+        callers: dict[FunctionType, list[FunctionType]] = {}
+        for one in self._functions.values():
+            held = list(one.held())
+            if one.imports() or any(self._is_replaced(value, one) for value in held):
+                leading.append(one.function)
+            for value in held:
+                for helper in functions_of(value, one.attributes):
+                    callers.setdefault(helper, []).append(one.function)
+        found = set(leading)
+        while leading:
+            more = {*callers.get(leading.pop(), ())} - found
+            found |= more
+            leading += more
+        return frozenset(found)

@@ -9,8 +9,8 @@ replaced in copies of these; what the program writes into such a copy, the conta
 Where such code calls `a.dot(x)`, which does not ask what x is, all arrays that it reaches by name or is given
 are Tensors: a may be an array, and x a Tensor.
 
-Methods of objects are not copied; there a lost gradient is an error (`Tensor.__float__`). But `type` is
-another one in all modules whose code the function can run, and asks for it (`asked_types.py`).
+Methods of objects, and what else objects lead to, are not copied: their variables hold stand-ins meanwhile
+(`captures/standing_names.py`). What these do not reach is an error (`Tensor.__float__`).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ import numpy as np
 from ...tracer.errors import GradientError
 from ...tracer.spec import SUPPORTED
 from ..captures.reached import WITHOUT_CODE
+from ..captures.standing_names import standing
 from ..tape.inplace import may_overlap
 from ..values.refusals import explaining_errors
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyTensor
-from .asked_types import types_of_plain_call
 from .explored_programs import explored, hold_no_code
 from .program_containers import CONTAINERS, ContainerCopies
 from .program_copies import Copies
@@ -78,9 +78,9 @@ class NumpyProgram:
             arguments, keywords = self._writable(found.written, arguments, keywords)
         try:
             with explaining_errors():
-                if not found.namespaces:
+                if not found.standing:
                     return self._function(*arguments, **keywords)
-                with types_of_plain_call(found.namespaces):
+                with standing(found.standing):
                     return self._function(*arguments, **keywords)
         finally:
             if self._given is not None:

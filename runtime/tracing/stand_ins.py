@@ -84,12 +84,16 @@ class StandIns:
         changed, stand_in = self._modules.get(id(value), (frozenset(), None))
         return None if changed.isdisjoint(names) else stand_in
 
+    def whole(self, value: Any) -> Any:
+        """What stands for `value` wherever it is read; None if it stays itself."""
+        return (self._modules.get(id(value)) or (None, None))[1] or self.of(value, frozenset())
+
     def built_in_names(self) -> dict[str, Any]:
         """Python's built-in names, for code that imports modules when it runs: it gets stand-ins."""
 
         def imported(*arguments: Any, **options: Any) -> Any:
             module = builtins.__import__(*arguments, **options)
-            return self._modules.get(id(module), (None, None))[1] or self.of(module, frozenset()) or module
+            return self.whole(module) or module
 
         return {**vars(builtins), "__import__": imported}
 

@@ -11,6 +11,7 @@ import pytest
 
 import pullback as pb
 from pullback.runtime.captures.reached import Reached
+from pullback.runtime.captures.standing_names import Standing, standing
 from pullback.runtime.captures.trails import Trail
 from pullback.runtime.tracing import explored_programs
 
@@ -78,7 +79,7 @@ def roots_of(module: Any, power: float = 2.0, factor: Any = 1.0) -> tuple[Any, .
 
 def test_it_holds_for_other_objects_of_the_same_code(module: Any) -> None:
     roots = roots_of(module)
-    trail = Trail(roots, Reached(roots), {})
+    trail = Trail(roots, Reached(roots))
     assert trail.fits(roots) and trail.fits(roots_of(module, 3.0, 5.0)) and trail.fits((roots[0], X[:1]))
     module.SCALE, module.LINKS[1] = 3.0, 7
     assert trail.fits(roots)
@@ -120,14 +121,14 @@ CHANGES: dict[str, Callable[[Any, Any], Any]] = {
 def test_it_ends_where_code_could_be_another(change: Any, module: Any) -> None:
     model = module.Model(2.0)
     roots = (module.objective(model, 1.0), X)
-    trail = Trail(roots, Reached(roots), {})
+    trail = Trail(roots, Reached(roots))
     change(module, model)
     assert not trail.fits(roots)
 
 
 def test_it_ends_with_a_variable_of_another_kind(module: Any) -> None:
     roots = roots_of(module)
-    trail = Trail(roots, Reached(roots), {})
+    trail = Trail(roots, Reached(roots))
     for factor in (np.sin, X, other, [X], {"a": other}):
         assert not trail.fits(roots_of(module, factor=factor))
     assert not trail.fits((partial(roots[0]), X)) and not trail.fits((roots[0], module.Model(2.0)))
@@ -135,19 +136,21 @@ def test_it_ends_with_a_variable_of_another_kind(module: Any) -> None:
 
 def test_names_that_stand_in_for_a_while_are_no_change(module: Any) -> None:
     roots = roots_of(module)
-    vars(module)["hasattr"] = other
-    trail = Trail(roots, Reached(roots), {"hasattr": other})
-    del vars(module)["hasattr"]
-    assert trail.fits(roots)
-    vars(module)["hasattr"] = other
-    assert trail.fits(roots)
+    names = [Standing(vars(module), "hasattr", hasattr, other, other)]
+    names.append(Standing(vars(module), "scaled", module.scaled, other, other))
+    with standing(names):
+        trail = Trail(roots, Reached(roots))
+    assert trail.fits(roots) and "hasattr" not in vars(module)
+    with standing(names):
+        assert vars(module)["scaled"] is vars(module)["hasattr"] is other
+        assert trail.fits(roots)
     module.Model.loss.__globals__["abs"] = builtins.abs
     assert not trail.fits(roots)
 
 
 def test_it_ends_where_what_is_held_moves_to_another_holder(module: Any) -> None:
     exec("FIRST, LAST = [scaled], [kept]\n\ndef held(x):\n    return FIRST, LAST", vars(module))
-    trail = Trail((module.held,), Reached((module.held,)), {})
+    trail = Trail((module.held,), Reached((module.held,)))
     assert trail.fits((module.held,))
     for former, later in ((module.LAST, module.FIRST), (module.FIRST, module.LAST)):
         later.append(former.pop())
@@ -158,9 +161,9 @@ def test_it_ends_where_what_is_held_moves_to_another_holder(module: Any) -> None
 
 def test_a_name_that_was_missing_may_stand_in_for_a_while(module: Any) -> None:
     roots = roots_of(module)
-    trail = Trail(roots, Reached(roots), {"abs": other})
-    vars(module)["abs"] = other
-    assert trail.fits(roots)
+    trail = Trail(roots, Reached(roots))
+    with standing([Standing(vars(module), "abs", abs, other, other)]):
+        assert trail.fits(roots)
     vars(module)["abs"] = builtins.abs
     assert not trail.fits(roots)
 
@@ -264,7 +267,7 @@ def test_modules_whose_code_asks_for_no_types_are_left_alone(module: Any) -> Non
 
 def test_functions_that_hold_nothing_are_told_by_code_and_module(module: Any) -> None:
     roots = (module.scaled,)
-    trail = Trail(roots, Reached(roots), {})
+    trail = Trail(roots, Reached(roots))
     assert trail.fits(roots)
     module.scaled.__defaults__ = (abs,)
     assert not trail.fits(roots)

@@ -1,0 +1,122 @@
+"""Variables that hold stand-ins while a transform runs: of modules, and of functions that enclose others.
+
+What a transform can name it runs as copies (`tracing/program_copies.py`). Methods, and whatever else objects lead to,
+it runs as they are, and meanwhile their variables hold stand-ins for parts of NumPy, `math` and SciPy, and for
+`type` and `hasattr`. Where nothing is differentiated, as in another thread, these do what they stand for; to
+whoever looks at the variables `real_of` says what that is.
+"""
+
+from __future__ import annotations
+
+import builtins
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import CellType
+from typing import Any, NamedTuple
+
+from ...tracer.records import record
+from .places import ABSENT
+
+
+class Standing(NamedTuple):
+    """A variable, as what holds it and its name; its value, which may be built in, and what stands for that.
+
+    `for_all` stands for it where programs want different stand-ins at a time.
+    """
+
+    holder: dict[str, Any] | CellType
+    name: str
+    real: Any
+    stand_in: Any
+    for_all: Any
+
+
+@record(slots=True)
+class _Entry:
+    """A variable that holds a stand-in for some transforms under way."""
+
+    count: int
+    former: Any
+    stand_in: Any
+
+
+_lock = threading.Lock()
+_entered: dict[tuple[int, str], _Entry] = {}
+"""By the identity of what holds a variable, and its name."""
+_real: dict[int, Any] = {}
+"""By the id of a stand-in that a variable holds, or has held, what it stands for."""
+
+
+def real_of(value: Any) -> Any:
+    """What a variable with this value holds when no transform is under way."""
+    return _real.get(id(value), value) if _entered else value
+
+
+def stands_for_built_in(name: str, value: Any) -> bool:
+    """Whether a variable of a module is there only while a transform is under way."""
+    return bool(_entered) and (real := _real.get(id(value))) is not None and vars(builtins).get(name) is real
+
+
+@contextmanager
+def standing(variables: Iterable[Standing]) -> Iterator[None]:
+    """Inside, these variables hold stand-ins, but where the program has given them other values."""
+    entered: list[Standing] = []
+    try:
+        with _lock:
+            for one in variables:
+                if _enter(one):
+                    entered.append(one)
+        yield
+    finally:
+        with _lock:
+            for one in entered:
+                _leave(one)
+            if not _entered:
+                _real.clear()
+
+
+def _enter(one: Standing) -> bool:
+    found, entry = _read(one), _entered.get(key := (id(one.holder), one.name))
+    if entry is None:
+        is_real = found is one.real or (found is ABSENT and vars(builtins).get(one.name) is one.real)
+        if not is_real:
+            return False
+        entry = _entered[key] = _Entry(0, found, one.stand_in)
+    elif found is not entry.stand_in:
+        return False
+    elif entry.stand_in is not one.stand_in:
+        entry.stand_in = one.for_all
+    entry.count += 1
+    _real[id(entry.stand_in)] = one.real
+    _store(one, entry.stand_in)
+    return True
+
+
+def _leave(one: Standing) -> None:
+    entry = _entered[key := (id(one.holder), one.name)]
+    entry.count -= 1
+    if entry.count:
+        return
+    del _entered[key]
+    if _read(one) is not entry.stand_in:  # the program has given it another value
+        return
+    _store(one, entry.former)
+
+
+def _read(one: Standing) -> Any:
+    if not isinstance(one.holder, CellType):
+        return one.holder.get(one.name, ABSENT)
+    try:
+        return one.holder.cell_contents
+    except ValueError:  # deleted
+        return ABSENT
+
+
+def _store(one: Standing, value: Any) -> None:
+    if isinstance(one.holder, CellType):
+        one.holder.cell_contents = value
+    elif value is ABSENT:
+        del one.holder[one.name]
+    else:
+        one.holder[one.name] = value
