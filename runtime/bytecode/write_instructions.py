@@ -28,6 +28,8 @@ class Writes:
     parameters: frozenset[str]
     perhaps_more: bool
     """Whether any parameter may be: inner functions and NumPy's write into what they are given."""
+    names: frozenset[str] = frozenset()
+    """The variables and attributes by whose names arrays are written into."""
 
 
 @lru_cache(maxsize=MOST_CODES)
@@ -37,14 +39,15 @@ def writes_of(code: CodeType) -> Writes:
     targets = _written_names(code, parameters)
     is_given = bool(WRITING_FUNCTIONS.intersection(code.co_names)) or _names_out(code)
     found = targets is not None or is_given
-    targets = targets or set()
+    names = targets = targets or set()
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             inner = writes_of(constant)
             found |= inner.any
             is_given |= inner.perhaps_more or bool(inner.parameters)
-            targets |= set(constant.co_freevars if inner.any else ())
-    return Writes(found, parameters & targets, is_given)
+            targets = targets | set(constant.co_freevars if inner.any else ())
+            names = names | inner.names
+    return Writes(found, parameters & targets, is_given, frozenset(names))
 
 
 def instructions_of(code: CodeType) -> list[dis.Instruction]:

@@ -30,10 +30,11 @@ from ...tracer.origin import at_caller
 from ...tracer.spec import SUPPORTED
 from ...tracer.trace import Stream, current_trace, is_tracing
 from ..values.call_text import drawing_of
-from ..values.differentiated import are_any_differentiated
+from ..values.differentiated import are_any_differentiated, is_differentiated
 from ..values.flatten import flatten, unflatten
 from ..values.modes import is_recording
 from ..values.refusals import number_refused
+from ..values.saved import saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor, kind_of_value, number_reader, tensors_among
 from .traced_draws import form_of
@@ -130,16 +131,20 @@ class _Noted:
 
 
 class TracedStream:
-    """What stands for a stream in a trace; elsewhere it is that stream."""
+    """What stands for a stream in a trace, or where a function is differentiated; elsewhere it is that stream.
 
-    def __init__(self, stream: Any) -> None:
+    `made_in`: the trace and its body that has made the stream, if one has: each call makes it anew.
+    """
+
+    def __init__(self, stream: Any, made_in: Any = None) -> None:
         object.__setattr__(self, "_stream", stream)
+        object.__setattr__(self, "_made_in", made_in)
 
     @classmethod
-    def of(cls, stream: Any) -> Any:
+    def of(cls, stream: Any, made_in: Any = None) -> Any:
         """What stands for a stream; None of a class whose draws are not known."""
         found = _STAND_INS.get(type(stream))
-        return None if found is None else found(stream)
+        return None if found is None else found(stream, made_in)
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -147,7 +152,8 @@ class TracedStream:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._stream, name)
-        return drawing(found) if getattr(found, "__self__", None) is self._stream else found
+        is_method = getattr(found, "__self__", None) is self._stream
+        return drawing(found, made_in=self._made_in) if is_method else found
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._stream, name, value)
@@ -161,8 +167,8 @@ class TracedStream:
 def _of_numpy(kind: Any) -> type:
     """A class of stand-ins for streams of a class of NumPy's, whose functions take objects of that alone."""
 
-    def __init__(self: Any, stream: Any) -> None:
-        TracedStream.__init__(self, stream)
+    def __init__(self: Any, stream: Any, made_in: Any = None) -> None:
+        TracedStream.__init__(self, stream, made_in)
         kind.__init__(self, stream._bit_generator)
 
     def method(name: str) -> Callable[..., Any]:
@@ -173,18 +179,27 @@ def _of_numpy(kind: Any) -> type:
     return type(f"Traced{kind.__name__}", (TracedStream, kind), {"__init__": __init__, **methods})
 
 
-def drawing(method: Callable[..., Any], of: Any = None) -> Callable[..., Any]:
+def drawing(method: Callable[..., Any], of: Any = None, made_in: Any = None) -> Callable[..., Any]:
     """A method of a stream; what it gives in a trace is drawn anew in each call, if that is numbers.
 
     Args:
         of: the stream, if it is another object's method that draws from it.
+        made_in: where in a trace the stream was made, which gives the same numbers in each call.
     """
     stream = getattr(method, "__self__", None) if of is None else of
 
     def draw(*arguments: Any, **options: Any) -> Any:
         if not is_tracing():
-            return method(*arguments, **options)
+            return _draw_plainly(method, stream, arguments, options)
         trace = current_trace()
+        if made_in is not None:
+            if made_in != place_in_trace():
+                raise EagerOnlyError(
+                    "Random numbers are drawn in the body of a loop or of a choice from a generator that is made "
+                    f"outside of that, in the compiled function{at_caller()}: code would repeat those of its "
+                    "trace. Make the generator before, and pass it or let the function reach it."
+                )
+            return _draw_plainly(method, stream, arguments, options)
         given = tensors_among((*arguments, *options.values()))
         is_traced = any(isinstance(one.payload, Node) for one in given)
         form = form_of(method) if is_traced else None
@@ -217,6 +232,22 @@ def drawing(method: Callable[..., Any], of: Any = None) -> Callable[..., Any]:
         return None if call.seeds else make(drawn, kind_of_value(value))
 
     return draw
+
+
+def place_in_trace() -> tuple[int, ...]:
+    """What tells apart the trace under way, and the body in it."""
+    trace = current_trace()
+    return id(trace), *trace.bodies
+
+
+def _draw_plainly(method: Callable[..., Any], stream: Any, arguments: Any, options: Any) -> Any:
+    """What a stream gives outside of traces, or one that a trace has made: derivatives where there is a form."""
+    given = tensors_among((*arguments, *options.values()))
+    if any(isinstance(one.payload, Node) or is_differentiated(one) for one in given):
+        form = form_of(method)
+        if form is not None:
+            return form(lambda name, *values, **named: getattr(stream, name)(*values, **named), *arguments, **options)
+    return method(*arguments, **options)
 
 
 def drawing_from(stream: Any, method: Any) -> Callable[..., Any]:
@@ -324,7 +355,7 @@ ONE_BY_ONE = {
 the size."""
 _WITH_SIZE = {"rand": "random_sample", "randn": "standard_normal"}
 _OF_NUMPY = (np.random.Generator, np.random.RandomState)
-_STAND_INS: dict[type, Callable[[Any], Any]] = {
+_STAND_INS: dict[type, Callable[..., Any]] = {
     np.random.Generator: _of_numpy(np.random.Generator),
     np.random.RandomState: _of_numpy(np.random.RandomState),
     random.Random: TracedStream,
@@ -440,11 +471,16 @@ def _refused_stream(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _refused_unseeded(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+def _made(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    """What makes a stream: refused in a trace if the system seeds it; what is drawn may have derivatives."""
+
     def call(*arguments: Any, **options: Any) -> Any:
         if is_tracing() and all(one is None for one in (*arguments, *options.values())):
             _refuse(name)
-        return real(*arguments, **options)
+        made = real(*arguments, **options)
+        if is_tracing():
+            return TracedStream.of(made, place_in_trace()) or made
+        return (TracedStream.of(made) or made) if saved_values() is not None else made
 
     call.__name__ = name
     return call
@@ -483,5 +519,7 @@ _DRAWING = {
     for name, value in vars(module).items()
     if getattr(value, "__self__", None) is stream or name in REFUSED
 } | {getattr(np.random, name): drawing(getattr(_global, method)) for name, method in _METHODS.items()}
-UNPREDICTABLE = _DRAWING | _functions_of(_OF_THE_SYSTEM, _refused) | _functions_of(_SEEDED, _refused_unseeded)
+DRAWING = _DRAWING | _functions_of(_SEEDED, _made)
+"""Functions that draw, and what makes streams -> what a function that is traced or differentiated finds."""
+UNPREDICTABLE = DRAWING | _functions_of(_OF_THE_SYSTEM, _refused)
 """Functions and classes -> what a trace finds in their place."""

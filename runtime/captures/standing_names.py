@@ -1,8 +1,8 @@
-"""Variables that hold stand-ins while a transform runs: of modules, and of functions that enclose others.
+"""Variables that hold stand-ins while a transform runs: of modules, closures and objects.
 
 What a transform can name it runs as copies (`tracing/program_copies.py`). Methods, and whatever else objects lead to,
-it runs as they are, and meanwhile their variables hold stand-ins for parts of NumPy, `math` and SciPy, and for
-`type` and `hasattr`. Where nothing is differentiated, as in another thread, these do what they stand for; to
+it runs as they are, and meanwhile their variables hold stand-ins for parts of NumPy, `math` and SciPy, for
+`type` and `hasattr`, and attributes of objects hold Tensors for arrays. Where nothing is differentiated, as in another thread, these do what they stand for; to
 whoever looks at the variables `real_of` says what that is.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import builtins
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CellType
 from typing import Any, NamedTuple
@@ -19,14 +19,18 @@ from ...tracer.records import record
 from .places import ABSENT
 
 
+Holder = dict[Any, Any] | list[Any] | CellType
+"""What holds variables: a module, a cell of a closure, the attributes of an object, a container."""
+
+
 class Standing(NamedTuple):
     """A variable, as what holds it and its name; its value, which may be built in, and what stands for that.
 
-    `for_all` stands for it where programs want different stand-ins at a time.
+    `for_all` stands for it where programs want different stand-ins at a time; None: the first of these does.
     """
 
-    holder: dict[str, Any] | CellType
-    name: str
+    holder: Holder
+    name: Any
     real: Any
     stand_in: Any
     for_all: Any
@@ -42,7 +46,7 @@ class _Entry:
 
 
 _lock = threading.Lock()
-_entered: dict[tuple[int, str], _Entry] = {}
+_entered: dict[tuple[int, Any], _Entry] = {}
 """By the identity of what holds a variable, and its name."""
 _real: dict[int, Any] = {}
 """By the id of a stand-in that a variable holds, or has held, what it stands for."""
@@ -77,7 +81,7 @@ def standing(variables: Iterable[Standing]) -> Iterator[None]:
 
 
 def _enter(one: Standing) -> bool:
-    found, entry = _read(one), _entered.get(key := (id(one.holder), one.name))
+    found, entry = read(one), _entered.get(key := (id(one.holder), one.name))
     if entry is None:
         is_real = found is one.real or (found is ABSENT and vars(builtins).get(one.name) is one.real)
         if not is_real:
@@ -85,10 +89,11 @@ def _enter(one: Standing) -> bool:
         entry = _entered[key] = _Entry(0, found, one.stand_in)
     elif found is not entry.stand_in:
         return False
-    elif entry.stand_in is not one.stand_in:
+    elif entry.stand_in is not one.stand_in and one.for_all is not None:
         entry.stand_in = one.for_all
     entry.count += 1
-    _real[id(entry.stand_in)] = one.real
+    if one.for_all is not None:  # a Tensor has what an array has not, its place on the tape
+        _real[id(entry.stand_in)] = one.real
     _store(one, entry.stand_in)
     return True
 
@@ -99,17 +104,17 @@ def _leave(one: Standing) -> None:
     if entry.count:
         return
     del _entered[key]
-    if _read(one) is not entry.stand_in:  # the program has given it another value
+    if read(one) is not entry.stand_in:  # the program has given it another value
         return
     _store(one, entry.former)
 
 
-def _read(one: Standing) -> Any:
-    if not isinstance(one.holder, CellType):
-        return one.holder.get(one.name, ABSENT)
+def read(place: Sequence[Any]) -> Any:
+    """What a variable, given as its holder and its name, holds now."""
+    holder, name = place[:2]
     try:
-        return one.holder.cell_contents
-    except ValueError:  # deleted
+        return holder.cell_contents if isinstance(holder, CellType) else holder[name]
+    except (ValueError, KeyError, IndexError):  # deleted
         return ABSENT
 
 

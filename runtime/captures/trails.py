@@ -86,6 +86,10 @@ class Trail:
             and _are_same(self._objects(), self._held)
         )
 
+    def is_of(self, roots: Sequence[Any]) -> bool:
+        """Whether these roots, which it fits, lead to the very objects that it was made of."""
+        return _Fingerprint(roots, self._names).places.keys() == self._fingerprint.places.keys()
+
     def _all_keys(self) -> list[list[str]]:
         """The names in each mapping of which all count, in order."""
         return [list(mapping) for mapping, _ in self._whole]

@@ -25,6 +25,7 @@ from ..captures.reached import WITHOUT_CODE, Reached, holds_numbers, is_without_
 from ..captures.standing_names import Standing, real_of
 from ..captures.trails import Trail
 from .asked_types import ASKED, REAL
+from .object_stand_ins import ObjectStandIns, object_stand_ins
 from .program_containers import CONTAINERS, parts_within
 from .stand_ins import IMPORTED, JOINED_ALONE, MODULES, WRITABLE, StandIns, stand_ins_for
 
@@ -65,6 +66,14 @@ class ReachedByName:
         for value in (*self.variables.values(), *self.cells.values(), *defaults):
             yield from parts_within(value)
 
+    def places(self) -> Iterator[tuple[Any, Any]]:
+        """Where its variables and its defaults are: what holds each, and its name there."""
+        function = self.function
+        yield from ((function.__globals__, name) for name in self.variables)
+        yield from ((cell, name) for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()))
+        yield from ((function.__defaults__, place) for place in range(len(function.__defaults__ or ())))
+        yield from ((function.__kwdefaults__, name) for name in function.__kwdefaults__ or ())
+
     def imports(self) -> bool:
         """Whether it imports a module for which there are stand-ins when it runs."""
         return not IMPORTED.isdisjoint(imports(self.function.__code__))
@@ -97,9 +106,9 @@ def _concerns(value: Any) -> bool:
         return any(_concerns(one) for one in parts_within(value) if type(one) not in CONTAINERS)
     if kind is ModuleType:
         return (
-            WRITABLE.of(value, frozenset()) is not None or value in MODULES or not is_opaque(value.__name__)
+            WRITABLE.of_plain_run(value, frozenset()) is not None or value in MODULES or not is_opaque(value.__name__)
         )
-    if kind in (FunctionType, np.ndarray) or WRITABLE.of(value, frozenset()) is not None:
+    if kind in (FunctionType, np.ndarray) or WRITABLE.of_plain_run(value, frozenset()) is not None:
         return True
     return not is_opaque((value if isinstance(value, type) else kind).__module__)
 
@@ -149,6 +158,8 @@ class Explored:
     """Those that the functions read; none where their names are computed."""
     of_numbers: tuple[Any, ...] = ()
     """Containers that are reached, and hold numbers and text alone."""
+    objects: ObjectStandIns = ObjectStandIns()
+    """What of its objects has stand-ins."""
 
     def holds_for(self, function: FunctionType) -> bool:
         """Whether it is what would be found for a function of the same code."""
@@ -232,7 +243,8 @@ def _explored_from(roots: Sequence[Any]) -> Explored:
     key = id(_code_of(roots[0]))
     trails = _trails.get(key, ())
     for place, (trail, found) in enumerate(trails):
-        if trail.fits(roots):
+        is_of_others = found.objects.is_any and not (trail.is_of(roots) and found.objects.are_current())
+        if trail.fits(roots) and not is_of_others:
             if place:
                 _trails[key] = [trails[place], *trails[:place], *trails[place + 1 :]]
             return found
@@ -244,7 +256,8 @@ def _explored_from(roots: Sequence[Any]) -> Explored:
     found = replace(found, plain=None, functions={}, concerned=frozenset(), reads=())
     if len(_trails) >= MOST_KNOWN:
         _trails.clear()
-    _trails[key] = [(Trail(roots, reached), found), *trails[: MOST_TRAILS - 1]]
+    others = [one for one in trails if not (found.objects.is_any and one[1].objects.is_any)]
+    _trails[key] = [(Trail(roots, reached), found), *others[: MOST_TRAILS - 1]]  # it keeps one set of objects
     return found
 
 
@@ -273,8 +286,15 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
     if plain not in concerned or not functions.keys() <= _named_by(plain, functions):
         standing += replaced.variables()
     variables = tuple({(id(one.holder), one.name): one for one in standing}.values())
+    written = frozenset[str]().union(*(writes_of(one.__code__).names for one in functions))
+    objects = ObjectStandIns()
+    if not is_fixed:
+        elsewhere = [place for one in functions.values() for place in one.places()]
+        objects = object_stand_ins(
+            code, stand_ins, attributes, written, has_methods, is_writing, elsewhere
+        )
     if plain is None:
-        return Explored(None, {}, variables, False, is_writing=is_writing)
+        return Explored(None, {}, variables, False, is_writing=is_writing, objects=objects)
     writes = writes_of(plain.__code__)
     helpers = [one for one in functions if one is not plain]
     perhaps_all = writes.perhaps_more or has_methods or any(map(_writes_arguments, helpers))
@@ -296,6 +316,7 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
         tuple(reads),
         attributes,
         tuple(code.of_numbers),
+        objects,
     )
 
 
@@ -345,7 +366,7 @@ class _Replaced:
     def _is_replaced(self, value: Any, one: ReachedByName) -> bool:
         if type(value) is np.ndarray:
             return self._replaces_arrays and value.dtype in SUPPORTED
-        return self._stand_ins.of(value, one.attributes, self._anywhere) is not None
+        return self._stand_ins.of_plain_run(value, one.attributes, self._anywhere) is not None
 
     def variables(self) -> Iterator[Standing]:
         """The variables of functions that hold what has a stand-in."""
@@ -353,9 +374,9 @@ class _Replaced:
             cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
             held: list[tuple[Any, str, Any]] = [(function.__globals__, *item) for item in one.variables.items()]
             for holder, name, real in held + [(cells[name], name, value) for name, value in one.cells.items()]:
-                stand_in = self._stand_ins.of(real, one.attributes, self._anywhere)
+                stand_in = self._stand_ins.of_plain_run(real, one.attributes, self._anywhere)
                 if stand_in is not None:
-                    yield Standing(holder, name, real, stand_in, WRITABLE.whole(real))
+                    yield Standing(holder, name, real, stand_in, WRITABLE.whole(real) or stand_in)
 
     def are_in_variables(self) -> bool:
         """Whether they are variables' values alone: no elements of containers, no defaults, no arrays."""

@@ -78,9 +78,10 @@ class NumpyProgram:
             arguments, keywords = self._writable(found.written, arguments, keywords)
         try:
             with explaining_errors():
-                if not found.standing:
+                variables = [*found.standing, *found.objects.variables((*arguments, *keywords.values()))]
+                if not variables:
                     return self._function(*arguments, **keywords)
-                with standing(found.standing):
+                with standing(variables):
                     return self._function(*arguments, **keywords)
         finally:
             if self._given is not None:
@@ -95,7 +96,7 @@ class NumpyProgram:
         if type(value) in CONTAINERS:
             assert self._given is not None
             return self._given.of(value, self._with_stand_ins)
-        return value if isinstance(value, ModuleType) else JOINED_ALONE.of(value, frozenset()) or value
+        return value if isinstance(value, ModuleType) else JOINED_ALONE.of_plain_run(value, frozenset()) or value
 
     def _writable(
         self, written: frozenset[str] | None, arguments: Sequence[Any], keywords: Mapping[str, Any]

@@ -121,7 +121,7 @@ class Copies:
             if not self._replaces_arrays or value.dtype not in SUPPORTED:
                 return None
             return self._arrays.setdefault(id(value), make(value, NumpyTensor))
-        return self._stand_ins.of(value, attributes, self._attributes)
+        return self._stand_ins.of_plain_run(value, attributes, self._attributes)
 
     def _replacement(self, value: Any, one: ReachedByName) -> Any:
         stand_in = self._stand_in(value, one.attributes)

@@ -84,6 +84,14 @@ class StandIns:
         changed, stand_in = self._modules.get(id(value), (frozenset(), None))
         return None if changed.isdisjoint(names) else stand_in
 
+    def of_plain_run(
+        self, value: Any, names: frozenset[str], anywhere: frozenset[str] = frozenset()
+    ) -> Any:
+        """The same for code that runs without a trace, which draws from streams as it comes upon them."""
+        if isinstance(value, randomness.RANDOM):
+            return randomness.TracedStream.of(value)
+        return self.of(value, names, anywhere)
+
     def whole(self, value: Any) -> Any:
         """What stands for `value` wherever it is read; None if it stays itself."""
         return (self._modules.get(id(value)) or (None, None))[1] or self.of(value, frozenset())
@@ -329,6 +337,7 @@ _unpredictable = {
     real: class_called(real, call) if isinstance(real, type) else call
     for real, call in randomness.UNPREDICTABLE.items()
 }
+_few |= {real: _unpredictable[real] for real in randomness.DRAWING}
 _of_tensors = LISTED | _few | _unpredictable
 _of_several = {real: _taking_lists(real, function) for real, function in OF_SEVERAL.items()}
 _made = {real: while_wanted(real, function) for real, function in (CREATION | _of_several).items()}
