@@ -60,6 +60,18 @@ def _following(code: CodeType, one: dis.Instruction) -> tuple[int, ...]:
     return tuple(following)
 
 
+@lru_cache(maxsize=MOST_CODES)
+def catches(code: CodeType, offset: int) -> bool:
+    """Whether an `except` of the code may catch what an instruction raises; no `finally`, and no `with`."""
+    for target, _ in _handlers(code, offset):
+        behind = [one for one in _instructions(code).values() if one.offset >= target][1:]
+        names = [one.opname for one in behind]
+        ends = names.index("RERAISE") if "RERAISE" in names else len(names)
+        if names[:1] == ["POP_TOP"] or "CHECK_EXC_MATCH" in names[:ends]:
+            return True
+    return False
+
+
 def _handlers(code: CodeType, offset: int) -> tuple[tuple[int, int], ...]:
     """Where an error raised by an instruction leads, and how many values the interpreter holds there."""
     entries = (one for one in _entries(code) if one.start <= offset < one.end)

@@ -252,9 +252,10 @@ class _Explorer:
     # --- guards -----------------------------------------------------------------------------------------
 
     def _is_other(self, expression: str, value: Any) -> str:
-        """Whether a variable holds something else, and no stand-in that a transform has put there meanwhile."""
+        """Whether a variable holds something else, and no stand-in of a transform under way."""
         constant = self.reader.constant
-        return f"{expression} is not {constant(value)} and {constant(real_of)}({expression}) is not {constant(value)}"
+        real, name = constant(real_of), constant(value)
+        return f"{expression} is not {name} and {real}({expression}) is not {name}"
 
     def _guard_equal(self, value: Any, variable: str) -> None:
         expected = self.reader.constant(value)

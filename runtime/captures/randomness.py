@@ -131,7 +131,7 @@ class _Noted:
 
 
 class TracedStream:
-    """What stands for a stream in a trace, or where a function is differentiated; elsewhere it is that stream.
+    """What stands for a stream in a trace, and where a function is differentiated; elsewhere it is that.
 
     `made_in`: the trace and its body that has made the stream, if one has: each call makes it anew.
     """
@@ -195,8 +195,8 @@ def drawing(method: Callable[..., Any], of: Any = None, made_in: Any = None) -> 
         if made_in is not None:
             if made_in != place_in_trace():
                 raise EagerOnlyError(
-                    "Random numbers are drawn in the body of a loop or of a choice from a generator that is made "
-                    f"outside of that, in the compiled function{at_caller()}: code would repeat those of its "
+                    "Random numbers are drawn in the body of a loop or of a choice from a generator that is "
+                    f"made outside of that, in the compiled function{at_caller()}: code would repeat those of its "
                     "trace. Make the generator before, and pass it or let the function reach it."
                 )
             return _draw_plainly(method, stream, arguments, options)
@@ -241,12 +241,16 @@ def place_in_trace() -> tuple[int, ...]:
 
 
 def _draw_plainly(method: Callable[..., Any], stream: Any, arguments: Any, options: Any) -> Any:
-    """What a stream gives outside of traces, or one that a trace has made: derivatives where there is a form."""
+    """What a stream gives outside of traces, or one that a trace has made: with derivatives of a form."""
     given = tensors_among((*arguments, *options.values()))
     if any(isinstance(one.payload, Node) or is_differentiated(one) for one in given):
         form = form_of(method)
         if form is not None:
-            return form(lambda name, *values, **named: getattr(stream, name)(*values, **named), *arguments, **options)
+
+            def draw(name: str, *values: Any, **named: Any) -> Any:
+                return getattr(stream, name)(*values, **named)
+
+            return form(draw, *arguments, **options)
     return method(*arguments, **options)
 
 

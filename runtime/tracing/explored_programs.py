@@ -70,7 +70,8 @@ class ReachedByName:
         """Where its variables and its defaults are: what holds each, and its name there."""
         function = self.function
         yield from ((function.__globals__, name) for name in self.variables)
-        yield from ((cell, name) for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()))
+        cells = zip(function.__closure__ or (), function.__code__.co_freevars)
+        yield from cells
         yield from ((function.__defaults__, place) for place in range(len(function.__defaults__ or ())))
         yield from ((function.__kwdefaults__, name) for name in function.__kwdefaults__ or ())
 
@@ -106,7 +107,9 @@ def _concerns(value: Any) -> bool:
         return any(_concerns(one) for one in parts_within(value) if type(one) not in CONTAINERS)
     if kind is ModuleType:
         return (
-            WRITABLE.of_plain_run(value, frozenset()) is not None or value in MODULES or not is_opaque(value.__name__)
+            WRITABLE.of_plain_run(value, frozenset()) is not None
+            or value in MODULES
+            or not is_opaque(value.__name__)
         )
     if kind in (FunctionType, np.ndarray) or WRITABLE.of_plain_run(value, frozenset()) is not None:
         return True
@@ -372,8 +375,9 @@ class _Replaced:
         """The variables of functions that hold what has a stand-in."""
         for function, one in self._functions.items():
             cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-            held: list[tuple[Any, str, Any]] = [(function.__globals__, *item) for item in one.variables.items()]
-            for holder, name, real in held + [(cells[name], name, value) for name, value in one.cells.items()]:
+            held: list[tuple[Any, str, Any]] = [(function.__globals__, *pair) for pair in one.variables.items()]
+            held += ((cells[name], name, value) for name, value in one.cells.items())
+            for holder, name, real in held:
                 stand_in = self._stand_ins.of_plain_run(real, one.attributes, self._anywhere)
                 if stand_in is not None:
                     yield Standing(holder, name, real, stand_in, WRITABLE.whole(real) or stand_in)
@@ -382,7 +386,11 @@ class _Replaced:
         """Whether they are variables' values alone: no elements of containers, no defaults, no arrays."""
         for one in self._functions.values():
             in_variables = {*map(id, one.variables.values()), *map(id, one.cells.values())}
-            others = (value for value in one.held() if type(value) is np.ndarray or id(value) not in in_variables)
+            others = (
+                value
+                for value in one.held()
+                if type(value) is np.ndarray or id(value) not in in_variables
+            )
             if one.imports() or any(self._is_replaced(value, one) for value in others):
                 return False
         return True

@@ -96,7 +96,9 @@ class NumpyProgram:
         if type(value) in CONTAINERS:
             assert self._given is not None
             return self._given.of(value, self._with_stand_ins)
-        return value if isinstance(value, ModuleType) else JOINED_ALONE.of_plain_run(value, frozenset()) or value
+        if isinstance(value, ModuleType):
+            return value
+        return JOINED_ALONE.of_plain_run(value, frozenset()) or value
 
     def _writable(
         self, written: frozenset[str] | None, arguments: Sequence[Any], keywords: Mapping[str, Any]

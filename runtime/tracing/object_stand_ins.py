@@ -1,4 +1,4 @@
-"""What objects hold that has a stand-in, in attributes and containers: functions of `math`, interpolants, arrays.
+"""What objects hold that has a stand-in, in attributes and containers: interpolants, streams, arrays.
 
 Arrays have Tensors that share their memory where code calls methods by which they would take Tensors
 (`self.data.dot(w)`), or writes into attributes of these names.
@@ -53,7 +53,7 @@ class ObjectStandIns:
         standing: what is no array.
         arrays: where arrays are that have Tensors while the program runs.
         others: where other arrays are.
-        is_writing: whether the program may write, and so arrays with Tensors must share no memory with others.
+        is_writing: whether the program may write, so that arrays with Tensors must not overlap with others.
     """
 
     standing: tuple[Standing, ...] = ()
@@ -75,8 +75,9 @@ class ObjectStandIns:
         found = [(*place, value) for place in self.arrays if _is_array(value := read(place))]
         shown: list[Any] = []
         if found and self.is_writing:
-            others = (one._value if isinstance(one, Tensor) else one for one in (*map(read, self.others), *arguments))
-            shown = [*filter(_is_array, others)]
+            others = (*map(read, self.others), *arguments)
+            shown = [one._value if isinstance(one, Tensor) else one for one in others]
+            shown = [*filter(_is_array, shown)]
         tensors: dict[int, Tensor] = {}
         for holder, key, array in found:
             alike = (one for _, _, one in found if one is not array) if self.is_writing else ()
@@ -124,9 +125,10 @@ def object_stand_ins(
 
 def _hides_arrays(value: Any) -> bool:
     """Whether it holds arrays where `held_by_objects` does not look for them."""
-    return way_from(type(value)) == "_from_slotted" and any(
-        map(_is_array, (*attributes_of(value).values(), *(first_elements(value) if is_own_container(value) else ())))
-    )
+    if way_from(type(value)) != "_from_slotted":
+        return False
+    elements = first_elements(value) if is_own_container(value) else ()
+    return any(map(_is_array, (*attributes_of(value).values(), *elements)))
 
 
 def _is_array(value: Any) -> bool:

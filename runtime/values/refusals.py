@@ -34,8 +34,8 @@ from .saved import saved_values
 
 STEPS = "Write out the method's steps with operations on tensors, e.g. a loop of Runge-Kutta steps"
 ANEW = (
-    "Give it like=x, as in numpy.array(..., like=x), or call it as numpy.array with numpy imported by the "
-    "module: what is a default, an attribute of a class, or imported by a method is NumPy's own without compiling"
+    "Give it like=x, as in numpy.array(..., like=x), or call it by the module's name numpy: as a default, as "
+    "an attribute of a class, or imported by a method it is NumPy's own unless the function is compiled"
 )
 REMEDIES = {
     " = ...": "Make the array with numpy.zeros(..., like=x), or pass it as an argument",

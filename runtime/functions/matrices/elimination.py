@@ -300,12 +300,22 @@ def _singular(a: Tensor) -> Tensor:
     return _places_of_zeros(diagonal(part(both, a.ndim - 2, 0, a.shape[-1]), 0, -2, -1))
 
 
+def _indefinite(a: Tensor) -> Tensor:
+    """For each matrix the first leading minor, of its lower triangle, that is not positive definite, or 0."""
+    return as_dtype(real_part(apply(la.definite_minors, a._detached())), INT32)
+
+
+def places_without_result(a: Tensor, function: str) -> Tensor:
+    """What `cholesky_ex` or `inv_ex` reports of each matrix: 0 if the function has a result."""
+    return _indefinite(a) if function == "cholesky" else _singular(a)
+
+
 def _of_each(info: Tensor, like: Tensor) -> Tensor:
     """Whether there is a result, for each element of matrices."""
     return expand_to(info.ne(0).unsqueeze(-1).unsqueeze(-1), tuple(like.shape))
 
 
-def _regular(a: Tensor, info: Tensor) -> Tensor:
+def regular(a: Tensor, info: Tensor) -> Tensor:
     """Matrices, and unit matrices in the place of those without a result."""
     return apply(e.where, _of_each(info, a), apply(la.unit_like, a._detached()), a)
 
@@ -328,7 +338,7 @@ def regular_inverse(a: Tensor) -> tuple[Tensor, Tensor]:
         except np.linalg.LinAlgError:
             pass
     info = _singular(a)
-    return inverse(_regular(a, info)), info
+    return inverse(regular(a, info)), info
 
 
 def _no_errors(a: Tensor) -> Tensor:
@@ -356,9 +366,8 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
             return CholeskyEx(cholesky(a, upper), _no_errors(a))
         except np.linalg.LinAlgError:
             pass
-    given = adjoint(a._detached()) if upper else a._detached()
-    info = as_dtype(real_part(apply(la.definite_minors, given)), INT32)
-    return CholeskyEx(_reported(cholesky(_regular(a, info), upper), info, a), info)
+    info = _indefinite(adjoint(a) if upper else a)
+    return CholeskyEx(_reported(cholesky(regular(a, info), upper), info, a), info)
 
 
 @matrix_named_either_way
@@ -405,7 +414,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
             if check_errors:
                 raise
     info = _singular(a)
-    found = solve(_regular(a, info), b, left=left)
+    found = solve(regular(a, info), b, left=left)
     is_vector = found.ndim < a.ndim
     if is_vector:
         found, b = found.unsqueeze(-1), b.unsqueeze(-1)

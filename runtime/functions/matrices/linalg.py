@@ -31,6 +31,7 @@ from ..common import (
 )
 from ..shapes.movement import adjoint, expand_to, reshape_to, transpose
 from ..shapes.parts import tril, triu
+from .caught_errors import checked
 from .contraction import matmul
 
 __all__ = [
@@ -163,7 +164,7 @@ def solved(a: Tensor, b: Tensor, is_vector: bool, left: bool = True, lower: bool
         a, b = expand_to(a, (*batch, *sizes[-2:])), expand_to(b, (*batch, *sides[-2:]))
     if lower is not None:
         return apply(la.triangular_solve, a, b, lower=lower, transposed=False, right=not left)
-    return apply(la.solve, a, b)
+    return apply(la.solve, checked(a, "solve"), b)
 
 
 @matrix_named_either_way
@@ -178,7 +179,7 @@ def inverse(input: Tensor) -> Tensor:
         tensor([[0.5000, 0.0000],
                 [0.0000, 0.2500]])
     """
-    a = square(input, "inv")
+    a = checked(square(input, "inv"), "inv")
     return apply(la.solve, a, apply(la.unit_like, a._detached()), grad_name=INVERTED)
 
 
@@ -288,7 +289,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
                 [1., 2.]])
     """
     a = square(input, "cholesky")
-    factor = apply(la.cholesky, adjoint(a) if upper else a)
+    factor = apply(la.cholesky, checked(adjoint(a) if upper else a, "cholesky"))
     return adjoint(factor) if upper else factor
 
 
