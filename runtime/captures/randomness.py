@@ -196,8 +196,8 @@ def drawing(method: Callable[..., Any], of: Any = None, made_in: Any = None) -> 
             if made_in != place_in_trace():
                 raise EagerOnlyError(
                     "Random numbers are drawn in the body of a loop or of a choice from a generator that is "
-                    f"made outside of that, in the compiled function{at_caller()}: code would repeat those of its "
-                    "trace. Make the generator before, and pass it or let the function reach it."
+                    f"made outside of that, in the compiled function{at_caller()}: code would repeat those "
+                    "of its trace. Make the generator before, and pass it or let the function reach it."
                 )
             return _draw_plainly(method, stream, arguments, options)
         given = tensors_among((*arguments, *options.values()))

@@ -1,9 +1,10 @@
 """Variables that hold stand-ins while a transform runs: of modules, closures and objects.
 
-What a transform can name it runs as copies (`tracing/program_copies.py`). Methods, and whatever else objects
-lead to, it runs as they are, and meanwhile their variables hold stand-ins for parts of NumPy, `math` and SciPy,
-for `type` and `hasattr`, and attributes of objects hold Tensors for arrays. Where nothing is differentiated, as
-in another thread, these do what they stand for; to whoever looks at the variables `real_of` says what that is.
+What a transform can name it runs as copies (`tracing/program_copies.py`). Methods, and whatever else
+objects lead to, it runs as they are, and meanwhile their variables hold stand-ins for parts of NumPy, `math`
+and SciPy, for `type` and `hasattr`, and attributes of objects hold Tensors for arrays. Where nothing is
+differentiated, as in another thread, these do what they stand for; to whoever looks at the variables
+`real_of` says what that is.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from typing import Any, NamedTuple
 
 from ...tracer.records import record
 from .places import ABSENT
-
 
 Holder = dict[Any, Any] | list[Any] | CellType
 """What holds variables: a module, a cell of a closure, the attributes of an object, a container."""

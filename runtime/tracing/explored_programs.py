@@ -293,9 +293,7 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
     objects = ObjectStandIns()
     if not is_fixed:
         elsewhere = [place for one in functions.values() for place in one.places()]
-        objects = object_stand_ins(
-            code, stand_ins, attributes, written, has_methods, is_writing, elsewhere
-        )
+        objects = object_stand_ins(code, stand_ins, attributes, written, has_methods, is_writing, elsewhere)
     if plain is None:
         return Explored(None, {}, variables, False, is_writing=is_writing, objects=objects)
     writes = writes_of(plain.__code__)
@@ -375,7 +373,9 @@ class _Replaced:
         """The variables of functions that hold what has a stand-in."""
         for function, one in self._functions.items():
             cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-            held: list[tuple[Any, str, Any]] = [(function.__globals__, *pair) for pair in one.variables.items()]
+            held: list[tuple[Any, str, Any]] = [
+                (function.__globals__, *pair) for pair in one.variables.items()
+            ]
             held += ((cells[name], name, value) for name, value in one.cells.items())
             for holder, name, real in held:
                 stand_in = self._stand_ins.of_plain_run(real, one.attributes, self._anywhere)
@@ -387,9 +387,7 @@ class _Replaced:
         for one in self._functions.values():
             in_variables = {*map(id, one.variables.values()), *map(id, one.cells.values())}
             others = (
-                value
-                for value in one.held()
-                if type(value) is np.ndarray or id(value) not in in_variables
+                value for value in one.held() if type(value) is np.ndarray or id(value) not in in_variables
             )
             if one.imports() or any(self._is_replaced(value, one) for value in others):
                 return False

@@ -84,9 +84,7 @@ class StandIns:
         changed, stand_in = self._modules.get(id(value), (frozenset(), None))
         return None if changed.isdisjoint(names) else stand_in
 
-    def of_plain_run(
-        self, value: Any, names: frozenset[str], anywhere: frozenset[str] = frozenset()
-    ) -> Any:
+    def of_plain_run(self, value: Any, names: frozenset[str], anywhere: frozenset[str] = frozenset()) -> Any:
         """The same for code that runs without a trace, which draws from streams as it comes upon them."""
         if isinstance(value, randomness.RANDOM):
             return randomness.TracedStream.of(value)

@@ -1,4 +1,4 @@
-"""Matrices without a result, where the user's code catches the error: whether one is so decides the way of a trace.
+"""Matrices without a result, where the user's code catches the error: they decide the way of a trace.
 
 Compiled code raises where it finds such a matrix, when no handler of the function's is there any more. So
 where an `except` is around the call the trace asks beforehand, as an `if` does, and raises itself.
@@ -24,7 +24,7 @@ ERRORS = {
 
 
 def checked(a: Tensor, function: str) -> Tensor:
-    """Square matrices of which a function has a result, if the user's code may catch an error; else as they are.
+    """Square matrices of which a function has results, if user's code may catch its error, else as given.
 
     They are others where code computes with them before it knows that another way is right.
 
