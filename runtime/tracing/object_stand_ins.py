@@ -37,12 +37,13 @@ def held_by_objects(code: Reached) -> Iterator[tuple[Any, Any, Any]]:
     for value in code.seen:
         kind: Any = type(value)
         if kind in LISTS:
-            yield from ((value, place, one) for place, one in enumerate(islice(value, LARGEST)))
+            yield from ((value, place, one) for place, one in enumerate([*islice(value, LARGEST)]))
         elif kind in DICTS and value.keys().isdisjoint(OF_MODULES):
-            yield from ((value, key, one) for key, one in islice(value.items(), LARGEST))
+            yield from ((value, key, one) for key, one in [*islice(value.items(), LARGEST)])
         elif way_from(kind) == "_from_instance":
             holder, names = vars(value), code.names_in(value)
-            yield from ((holder, name, one) for name, one in holder.items() if names is None or name in names)
+            found = [*holder.items()]  # other threads may add some
+            yield from ((holder, name, one) for name, one in found if names is None or name in names)
 
 
 @record(frozen=True, slots=True)

@@ -7,20 +7,27 @@ where an `except` is around the call the trace asks beforehand, as an `if` does,
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import FrameType
 
 from ....tracer.errors import LinearAlgebraError
 from ....tracer.graph import Node
+from ....tracer.ops import elementwise as e
+from ....tracer.ops import linalg as la
 from ....tracer.origin import is_users_code
 from ....tracer.trace import current_trace, is_tracing
 from ...bytecode.liveness import catches
+from ...tape.apply import apply
 from ...values.tensor import Tensor
+from ..shapes.movement import expand_to
 
 ERRORS = {
     "cholesky": "linalg.cholesky: The matrix is not positive definite.",
     "inv": "linalg.inv: The matrix is singular.",
     "solve": "linalg.solve: The matrix is singular.",
 }
+REPORTS: dict[str, Callable[[Tensor], Tensor]] = {}
+"""By name of a function what gives 0 for each matrix of which it has a result (`elimination.py`)."""
 
 
 def checked(a: Tensor, function: str) -> Tensor:
@@ -33,12 +40,20 @@ def checked(a: Tensor, function: str) -> Tensor:
     """
     if not is_tracing() or not isinstance(a._value, Node) or current_trace().is_in_loop or not _is_caught():
         return a
-    from .elimination import places_without_result, regular  # which is made of functions that ask here
-
-    info = places_without_result(a, function)
+    info = REPORTS[function](a)
     if bool(info.ne(0).any()):
         raise LinearAlgebraError(ERRORS[function])
     return regular(a, info)
+
+
+def of_each(info: Tensor, like: Tensor) -> Tensor:
+    """Whether there is a result, for each element of matrices."""
+    return expand_to(info.ne(0).unsqueeze(-1).unsqueeze(-1), tuple(like.shape))
+
+
+def regular(a: Tensor, info: Tensor) -> Tensor:
+    """Matrices, and unit matrices in the place of those without a result."""
+    return apply(e.where, of_each(info, a), apply(la.unit_like, a._detached()), a)
 
 
 def _is_caught() -> bool:

@@ -36,6 +36,7 @@ from ..elements.complex_numbers import real as real_part
 from ..shapes.joining import cat
 from ..shapes.movement import adjoint, expand_to, transpose
 from ..shapes.parts import along, diagonal, part, selected, tril, triu
+from .caught_errors import REPORTS, of_each, regular
 from .decompositions import matrices
 from .linalg import cholesky, inverse, require_pivots, solve, solve_triangular, square
 
@@ -305,26 +306,14 @@ def _indefinite(a: Tensor) -> Tensor:
     return as_dtype(real_part(apply(la.definite_minors, a._detached())), INT32)
 
 
-def places_without_result(a: Tensor, function: str) -> Tensor:
-    """What `cholesky_ex` or `inv_ex` reports of each matrix: 0 if the function has a result."""
-    return _indefinite(a) if function == "cholesky" else _singular(a)
-
-
-def _of_each(info: Tensor, like: Tensor) -> Tensor:
-    """Whether there is a result, for each element of matrices."""
-    return expand_to(info.ne(0).unsqueeze(-1).unsqueeze(-1), tuple(like.shape))
-
-
-def regular(a: Tensor, info: Tensor) -> Tensor:
-    """Matrices, and unit matrices in the place of those without a result."""
-    return apply(e.where, _of_each(info, a), apply(la.unit_like, a._detached()), a)
+REPORTS.update(cholesky=_indefinite, inv=_singular, solve=_singular)
 
 
 def _reported(found: Tensor, info: Tensor, *given: Tensor) -> Tensor:
     """Results, nan where there is none, and so are the gradients of what they were to be computed of."""
     if not is_tracing() and not info.any():
         return found
-    bad = _of_each(info, found)
+    bad = of_each(info, found)
     weight = apply(e.where, bad, math.nan, apply(e.zeros_like, found._detached()))  # 0 in others' gradients
     nothing = functools.reduce(add, [weight * one for one in given])
     return apply(e.where, bad, nothing, found)
