@@ -126,7 +126,8 @@ def object_stand_ins(
 
 def _hides_arrays(value: Any) -> bool:
     """Whether it holds arrays where `held_by_objects` does not look for them."""
-    if way_from(type(value)) != "_from_slotted":
+    kind: Any = type(value)
+    if way_from(kind) != "_from_slotted":
         return False
     elements = first_elements(value) if is_own_container(value) else ()
     return any(map(_is_array, (*attributes_of(value).values(), *elements)))
