@@ -39,21 +39,19 @@ def with_tables(
     """
     outputs = tuple(outputs)
     nodes = toposort(outputs)
-    if len(contents) + sum(node.is_constant for node in nodes) < FEWEST_ROWS:
+    numbers = {(one.spec, repr(one.attributes["value"])) for one in nodes if one.is_constant}
+    if len(contents) < FEWEST_ROWS and len(numbers) < FEWEST_ROWS:
         return outputs
     sequence = [node for node in nodes if not node.is_input and not node.is_constant]
     rows: dict[tuple[Node, int], tuple[Node, int]] = {}
     tables: dict[tuple[Spec, bytes], Node] = {}
-    for column, keeps_numbers in _columns(sequence):
-        for place in range(len(column[0].operands)):
-            if keeps_numbers and column[0].operands[place].is_constant:
-                continue
-            for part, found in _parts_that_differ(column, place, contents):
-                if not any((node, place) in rows for node in part):
-                    whole = np.stack(found)
-                    key = spec_of(whole), whole.tobytes()
-                    table = tables[key] = tables[key] if key in tables else capture(whole)
-                    rows.update(((node, place), (table, step)) for step, node in enumerate(part))
+    for column, place in _columns(sequence, contents):
+        for part, found in _parts_that_differ(column, place, contents):
+            if not any((node, place) in rows for node in part):
+                whole = np.stack(found)
+                key = spec_of(whole), whole.tobytes()
+                table = tables[key] = tables[key] if key in tables else capture(whole)
+                rows.update(((node, place), (table, step)) for step, node in enumerate(part))
     return _with_rows(outputs, sequence, rows) if rows else outputs
 
 
@@ -73,19 +71,24 @@ def _with_rows(
     return tuple(new.get(one, one) for one in outputs)
 
 
-def _columns(sequence: Sequence[Node]) -> Iterator[tuple[list[Node], bool]]:
+def _columns(
+    sequence: Sequence[Node], contents: Mapping[Node, np.ndarray]
+) -> Iterator[tuple[list[Node], int]]:
     """The operations that stand at one place of all steps, of each stretch in which steps repeat.
 
-    And whether their numbers stay as they are: where steps will be written out, into one loop over elements.
+    And the place of an operand that is a constant; numbers stay as they are where steps will be written out,
+    into one loop over elements.
     """
     for stretch in find_stretches(sequence, lambda period: FEWEST_ROWS, FEWEST_NODES_SAVED):
         step = sequence[stretch.start : stretch.start + stretch.period]
-        is_one_pass = all(node.operator.family == "elementwise" for node in step)
-        are_elements = any(node.spec.size > 1 for node in step)
         is_short = stretch.period * stretch.steps < FEWEST_IF_FUSED
-        for offset in range(stretch.period):
-            column = [*sequence[stretch.start + offset : stretch.stop : stretch.period]]
-            yield column, is_short and is_one_pass and are_elements
+        are_elements = any(node.spec.size > 1 for node in step)
+        is_one_pass = all(node.operator.family == "elementwise" for node in step)
+        keeps_numbers = is_short and are_elements and is_one_pass
+        for offset, node in enumerate(step):
+            for place, operand in enumerate(node.operands):
+                if operand in contents or (operand.is_constant and not keeps_numbers):
+                    yield [*sequence[stretch.start + offset : stretch.stop : stretch.period]], place
 
 
 def _parts_that_differ(
