@@ -216,7 +216,7 @@ MORE = """
     index_reduce(x,1,j,A,'prod')
     put(x,g[0],v) put(x,g[0],v,accumulate=True) select_scatter(x,v,0,1) slice_scatter(x,y[:,1:3],1,0,4,2)
     diagonal_scatter(x,w[:2],2) diagonal_scatter(z,y[:,:2],1,0,2) as_strided(x,(2,3),(1,2),1)
-    renorm(x,2,0,1.0) frexp(x) nextafter(x.detach(),y.detach()) gcd(n,m) lcm(n,m)
+    as_strided(x[1:],(2,3),(1,2),5) as_strided(x[1:],(2,3),(1,2)) renorm(x,2,0,1.0) frexp(x) nextafter(x.detach(),y.detach()) gcd(n,m) lcm(n,m)
     erfinv(u) i0(x) igamma(p.detach(),q) igammac(p.detach(),q) repeat_interleave(m[0]) masked_scatter(v,b,z)
     index_put(x,(b[:,0],),v,accumulate=True) atleast_2d([s,v]) split_with_sizes(x,[1,2]) dsplit(z,2) t_copy(x)
     logaddexp(x,y) copysign(n,-1) float_power(x,2.0) index_add(s,0,j[1:2],w[0])
@@ -226,7 +226,7 @@ ROWS = (UNARY + BINARY + REDUCTION + MOVEMENT + CONTRACTION + WINDOWS + LOSSES +
 NEEDS_VALUES = re.compile(
     r"(argwhere|bincount|masked_scatter|masked_select|nonzero|unique|unique_consecutive)\(|x\[b\]|repeat_interleave\(x,j|"
     r"one_hot\(j\)|hist|'(amax|amin|prod)'|(frexp|nextafter|gcd|lcm|erfinv|i0|igamma|igammac)\(|repeat_interleave\(m|"
-    r"index_put\(x,\(b|left_shift|cov\(x,.*weights"
+    r"index_put\(x,\(b|left_shift|cov\(x,.*weights|as_strided\(x\[.*5\)"
 )
 """Rows that cannot be traced: what they give depends on values."""
 IN_FUNCTIONAL = {

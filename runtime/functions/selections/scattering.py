@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....tracer.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
+from ....tracer.graph import Node
 from ....tracer.ops import elementwise as e
 from ....tracer.ops import indexing as x_ops
 from ....tracer.ops import movement as m
@@ -295,12 +296,12 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 def _strided_positions(x: Tensor, size: Sequence[int], stride: Sequence[int], offset: int | None) -> Tensor:
     if len(size) != len(stride):
         fail(ArgumentError, f"mismatch in length of strides and shape: {list(stride)} and {list(size)}")
-    if x._view is not None and not x.is_contiguous():
+    if not x.is_contiguous():
         fail(
             UnsupportedError,
             "as_strided(): the elements of the tensor do not lie in order; contiguous() it first.",
         )
-    places = np.full((1,) * len(size), offset or 0)
+    places = np.full((1,) * len(size), _elements_before(x, offset))
     for dim, (extent, step) in enumerate(zip(size, stride)):
         shape = tuple(-1 if axis == dim else 1 for axis in range(len(size)))
         places = places + (np.arange(extent) * step).reshape(shape)
@@ -313,15 +314,30 @@ def _strided_positions(x: Tensor, size: Sequence[int], stride: Sequence[int], of
     return wrap(np.asarray(places, np.int64))
 
 
+def _elements_before(x: Tensor, offset: int | None) -> int:
+    """How many elements of x lie in front of a storage offset, which counts from where the memory begins that x
+    is a part of."""
+    if offset is None or x._view is None or x._view.base.numel() == x.numel():
+        return offset or 0
+    if isinstance(x._value, Node):
+        fail(
+            UnsupportedError,
+            "as_strided(): a storage offset counts in the memory that the tensor is a part of, which a traced "
+            "function has none of; clone() the part first.",
+        )
+    return offset - x.storage_offset()
+
+
 def as_strided(
     input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
     """The element at i, j, ... is that at storage_offset + i * stride[0] + j * stride[1] + ... in memory.
 
-    It is a copy: what is written into it does not reach `input`.
+    It is a copy: what is written into it does not reach `input`. Without an offset the first element is that
+    of `input`.
 
     Raises:
-        ShapeError: it would reach beyond the tensor.
+        ShapeError: it would reach beyond the tensor. UnsupportedError: its elements do not lie in order.
 
     Example:
         >>> as_strided(tensor([1, 2, 3]), (2, 2), (1, 1))
