@@ -284,8 +284,10 @@ class Signature:
                 f"{self.name}: argument '{call.leaf_name()}' is a {kind_named(leaf)}, and what "
                 f"another library computes with its arrays can't be traced.{how_to_pass(leaf)}"
             )
+        # Slices are hashable from Python 3.12 on.
+        content = (leaf.start, leaf.stop, leaf.step) if type(leaf) is slice else leaf
         try:
-            hash(leaf)
+            hash(content)
         except TypeError:
             if is_sparse(leaf) or is_instance(leaf):  # what it holds is read and compared in each call
                 return type(leaf), Identity(leaf)
@@ -294,7 +296,7 @@ class Signature:
                 f"{self.name}: argument '{call.leaf_name()}' is a {type(leaf).__name__}, which is neither an "
                 f"array nor hashable. What is no array is static and must be hashable.{instead}"
             ) from None
-        return type(leaf), leaf
+        return type(leaf), content
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with defaults filled in, by position as far as may be; as given where all are.

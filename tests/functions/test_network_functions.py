@@ -64,7 +64,9 @@ NORMALISATIONS = """
 ROWS_AND_LOSSES = """
     embedding_bag(q,a) embedding_bag(q,a,mode='sum',per_sample_weights=u) embedding_bag(q,a,mode='max')
     embedding_bag(f,a,o) embedding_bag(f,a,o,mode='max',padding_idx=1) embedding(q,a,padding_idx=1)
-    embedding_bag(f,a,o5,mode='sum',include_last_offset=True) pairwise_distance(x,y) pdist(x) pdist(x,1.0)
+    embedding(q,a,scale_grad_by_freq=True) embedding(q,a,1,0.9) embedding_bag(q,a,None,0.7,1.0)
+    embedding_bag(q,1/(a-a[0,0]).detach(),mode='max') pairwise_distance(x,y) pdist(x) pdist(x,1.0)
+    embedding_bag(f,a,o5,mode='sum',include_last_offset=True)
     pairwise_distance(x,y,1.0,keepdim=True) cosine_similarity(x[None],y[:,None],-1) hardshrink(x)
     softshrink(x) margin_ranking_loss(x,y,e.sign()) cosine_embedding_loss(x,y,r)
     cosine_embedding_loss(x,y,r,0.2,reduction='sum') multi_margin_loss(x,c)
@@ -207,6 +209,16 @@ def test_running_statistics_move_towards_those_of_the_batch() -> None:
     mean, var = pb.zeros(2), pb.ones(2)
     step(pb.tensor(x, dtype=pb.float32), mean, var)
     np.testing.assert_allclose(mean.numpy(), 0.3 * x.mean((0, 2)), rtol=1e-5)
+
+
+def test_rows_of_a_table_are_scaled_down_where_they_lie() -> None:
+    table, words = np.random.default_rng(0).normal(size=(5, 3)), np.array([[1, 4, 1], [0, 1, 2]])
+    ours, theirs, compiled = pb.tensor(table), torch.tensor(table), pb.tensor(table)
+    F.embedding(pb.tensor(words), ours, max_norm=0.8)
+    torch.nn.functional.embedding(torch.tensor(words), theirs, max_norm=0.8)
+    pb.compile(lambda table: F.embedding(pb.tensor(words), table, max_norm=0.8))(compiled)
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy())
+    np.testing.assert_allclose(compiled.numpy(), theirs.numpy())
 
 
 @pytest.mark.drawn(6)
@@ -359,7 +371,7 @@ def test_activations_write_into_their_input() -> None:
         (lambda x: F.fractional_max_pool2d(x, 3, 2), "do not fit into input"),
         (lambda x: F.pixel_shuffle(x, 2), "divisible by the square"),
         (lambda x: F.group_norm(x, 2), "divisible by num_groups"),
-        (lambda x: F.embedding(pb.tensor([0]), x[0], max_norm=1.0), "max_norm is not supported"),
+        (lambda x: F.embedding_bag(pb.tensor([[0]]), x[0], None, None, 2.0, True), "scale_grad_by_freq is not"),
         (lambda x: F.embedding_bag(pb.tensor([0]), x[0], mode="other"), "mode has to be one of"),
         (lambda x: F.ctc_loss(x, pb.tensor([[1]]), (9,), (1,)), "input_lengths up to"),
         (lambda x: F.grid_sample(x, x), "coordinates for each place"),

@@ -118,6 +118,13 @@ def test_static_names_and_numbers() -> None:
         signature.call((X, [1]), {})
 
 
+def test_slices_are_static() -> None:
+    signature = Signature(function, "f")
+    keys = [signature.call((X, slice(1, end)), {}).key for end in (2, 3, 2)]
+    assert keys[0] == keys[2] != keys[1]
+    assert len({*keys}) == 2
+
+
 @pytest.mark.parametrize(
     "array",
     [

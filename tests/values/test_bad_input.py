@@ -71,6 +71,8 @@ def test_arguments_that_are_neither_arrays_nor_hashable() -> None:
         ArgumentError, match="total: argument 'dims' is a list, which is neither an array nor hashable"
     ):
         total(X, [0])
+    with pytest.raises(ArgumentError, match="argument 'dims' is a slice"):
+        total(X, slice([0], 1))
     with pytest.raises(ArgumentError, match="argument 'w' is a set"):
         loss({1}, X)
 

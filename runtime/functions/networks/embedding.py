@@ -6,10 +6,15 @@ import numpy as np
 
 from ....tracer.errors import ArgumentError, ShapeError, UnsupportedError
 from ....tracer.ops import elementwise as e
+from ....tracer.ops import indexing as x_ops
+from ....tracer.spec import INT64
 from ...tape.apply import apply, wrap
+from ...values.modes import no_grad
 from ...values.tensor import Tensor
 from ..common import array_dtype, as_dtype, fail, filled, tensor
-from ..declared import amax, sum
+from ..declared import amax, any, sum
+from ..selections.assignment import set_item
+from ..selections.scattering import renorm
 from ..selections.selection import index_select
 from ..shapes.movement import reshape_to
 
@@ -22,17 +27,31 @@ def embedding(
 ) -> Tensor:  # fmt: skip
     """The rows of `weight` at integer positions; that at `padding_idx` gets no gradient.
 
+    Args:
+        input: positions, of any shape.
+        weight: the table, of shape (rows, columns).
+        max_norm: rows that are read and whose p-norm, with p = `norm_type`, is above it are scaled down to it
+            in the table itself.
+        scale_grad_by_freq: the gradient of a row is the mean over the places where it is read, not the sum.
+
+    Raises:
+        ShapeError: the table is no matrix. IndexError: there is no such row.
+
     Example:
         >>> embedding(tensor([1, 0]), tensor([[1.0, 2.0], [3.0, 4.0]]))
         tensor([[3., 4.],
                 [1., 2.]])
     """
-    _require_plain(max_norm, scale_grad_by_freq, "embedding")
     index, rows = tensor(input, "embedding"), tensor(weight, "embedding", "weight")
     if rows.ndim != 2:
         fail(ShapeError, f"embedding(): 'weight' must be 2-D, found shape {tuple(rows.shape)}")
+    if max_norm is not None:
+        _scale_down(rows, index, max_norm, norm_type)
     flat = reshape_to(index, (index.numel(),))
-    found = reshape_to(index_select(rows, 0, flat), (*index.shape, *rows.shape[1:]))
+    taken = index_select(rows, 0, flat)
+    if scale_grad_by_freq:
+        taken = apply(e.in_place_of, apply(e.divide, taken, _counts(flat, rows)), taken)
+    found = reshape_to(taken, (*index.shape, *rows.shape[1:]))
     if padding_idx is None:
         return found
     is_padding = apply(e.equal, index, padding_idx % rows.shape[0]).unsqueeze(-1)
@@ -51,17 +70,21 @@ def embedding_bag(
         input: a matrix of positions, whose rows are bags; or a vector with
         offsets: where each bag begins (and where the last ends, if `include_last_offset`).
         weight: the table.
+        max_norm, norm_type: as for `embedding`.
         per_sample_weights: factors of the rows, for "sum" alone.
         padding_idx: a position that does not count.
 
     Raises:
-        ShapeError: the shapes do not fit. UnsupportedError: `max_norm`, `scale_grad_by_freq`.
+        ShapeError: the shapes do not fit. UnsupportedError: `scale_grad_by_freq`.
 
     Example:
         >>> embedding_bag(tensor([[0, 1]]), tensor([[1.0, 2.0], [3.0, 4.0]]), mode="sum")
         tensor([[4., 6.]])
     """
-    _require_plain(max_norm, scale_grad_by_freq, "embedding_bag")
+    if scale_grad_by_freq:
+        fail(
+            UnsupportedError, "embedding_bag(): scale_grad_by_freq is not supported. embedding() has it."
+        )
     index, table = tensor(input, "embedding_bag"), tensor(weight, "embedding_bag", "weight")
     if mode not in ("sum", "mean", "max"):
         fail(ArgumentError, f"embedding_bag(): mode has to be one of sum, mean or max, found {mode!r}")
@@ -71,6 +94,8 @@ def embedding_bag(
             "embedding_bag(): per_sample_weights fit the shape of input, and mode 'sum' alone; found shape "
             f"{list(per_sample_weights.shape)} and mode {mode!r}",
         )
+    if max_norm is not None:
+        _scale_down(table, index, max_norm, norm_type)
     if index.ndim == 1:
         index, present = _bags(index, offsets, include_last_offset)
         if per_sample_weights is not None:
@@ -108,7 +133,7 @@ def _combined(rows: Tensor, present: Tensor, mode: str, factors: Tensor | None) 
         if not rows.shape[1]:
             return filled((rows.shape[0], rows.shape[2]), 0, array_dtype(rows))
         largest = amax(apply(e.where, present, rows, -np.inf), 1)
-        return apply(e.where, apply(e.isfinite, largest), largest, 0.0)
+        return apply(e.where, any(present, 1), largest, 0.0)
     if factors is not None:
         rows = apply(e.multiply, rows, factors.unsqueeze(-1))
     total = sum(apply(e.where, present, rows, 0.0), 1)
@@ -118,11 +143,15 @@ def _combined(rows: Tensor, present: Tensor, mode: str, factors: Tensor | None) 
     return apply(e.divide, total, apply(e.maximum, count, 1.0))
 
 
-def _require_plain(max_norm: float | None, scale_grad_by_freq: bool, function: str) -> None:
-    if max_norm is not None:
-        fail(
-            UnsupportedError,
-            f"{function}(): max_norm is not supported. Normalise the weight before, e.g. with normalize().",
-        )
-    if scale_grad_by_freq:
-        fail(UnsupportedError, f"{function}(): scale_grad_by_freq is not supported. Divide the gradient.")
+def _scale_down(table: Tensor, index: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale the rows at the positions down to a norm, where they lie and without a gradient."""
+    flat = as_dtype(reshape_to(index, (index.numel(),)), INT64)
+    with no_grad():
+        set_item(table, flat, renorm(index_select(table, 0, flat), norm_type, 0, max_norm))
+
+
+def _counts(positions: Tensor, table: Tensor) -> Tensor:
+    """How often the row at each of the positions is read, as a column."""
+    ones = filled(tuple(positions.shape), 1, array_dtype(table))
+    counts = apply(x_ops.scatter_add, ones, positions, shape=(table.shape[0],))
+    return index_select(counts, 0, positions).unsqueeze(-1)
