@@ -13,7 +13,16 @@ import numpy as np
 from ...tracer.errors import DTypeError, LeakedTraceError, LinearAlgebraError, PullbackError
 from ...tracer.graph import Node, lift, make_node
 from ...tracer.operator import HOLOMORPHIC, Operator
-from ...tracer.ops.elementwise import identity, stop_gradient
+from ...tracer.ops.elementwise import (
+    add,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    identity,
+    multiply,
+    stop_gradient,
+    subtract,
+)
 from ...tracer.ops.movement import pairs_of, reshape
 from ...tracer.origin import fail
 from ...tracer.quiet import Quiet
@@ -35,7 +44,8 @@ COMPUTING = frozenset((
     "custom", "eager",
 ))  # fmt: skip
 """Families in which NumPy may warn of overflow, division by zero and the like; PyTorch does not."""
-
+MODULAR = frozenset((add, subtract, multiply, bitwise_and, bitwise_or, bitwise_xor))
+"""Operators on integers whose result is the same, modulo 2 ** bits, of operands that are."""
 
 _quiet = Quiet()
 
@@ -90,6 +100,9 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
         else:
             result = operator.evaluate(*values, **attributes)
     except Exception as error:  # whatever NumPy raised: the operator's own check says it better
+        if kind is TorchTensor and type(error) is OverflowError:
+            wrapped = _wrapped(operator, operands, values, error)
+            return apply(operator, *wrapped, grad_name=grad_name, **attributes)
         _explain(operator, values, attributes, error)
     if type(result) is not ndarray:
         result = np.asarray(result)
@@ -121,7 +134,13 @@ def _in_graph(
     """The same where an operand is traced: its payload is a node, which a long loop makes many of."""
     for value in values:
         if type(value) is not Node:
-            nodes = _as_nodes(trace, operator, operands, values)
+            try:
+                nodes = _as_nodes(trace, operator, operands, values)
+            except OverflowError as error:
+                if kind is not TorchTensor:
+                    raise
+                values = _wrapped(operator, values, values, error)
+                nodes = _as_nodes(trace, operator, operands, values)
             break
     else:
         nodes = tuple(values)
@@ -233,6 +252,31 @@ def _as_nodes(
         if type(value) is ndarray:
             values[position] = node_of(value) if is_local(operands[position]) else trace.capture(value)
     return lift(operator, tuple(values))
+
+
+def _wrapped(
+    operator: Operator, operands: Sequence[Any], values: Sequence[Any], error: OverflowError
+) -> list[Any]:
+    """The operands, with numbers beyond the integers of the tensors' dtype brought into its range.
+
+    NumPy refuses such numbers. PyTorch's tensors wrap around, which is what is asked for where the operator
+    does as well: `x + 300` of dtype uint8. Elsewhere, as in `x // -2`, it would compute something else.
+    """
+    value = next((one for one in values if isinstance(one, ndarray | Node)), None)
+    dtype = np.dtype(float) if value is None else spec_of_operand(value, np.dtype(float)).dtype
+    if dtype.kind not in "iu":
+        raise error
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    beyond = [one for one in operands if isinstance(one, int) and not low <= one <= high]
+    if not beyond:
+        fail(DTypeError, f"{operator.name}: {error}")
+    if operator not in MODULAR:
+        fail(
+            DTypeError,
+            f"{operator.name}: {beyond[0]} is no {dtype}. Give a number from {low} to {high}, or convert the "
+            "tensor first, e.g. with .long()",
+        )
+    return [low + (one - low) % (high - low + 1) if isinstance(one, int) else one for one in operands]
 
 
 def cut_off(node: Node) -> Node:

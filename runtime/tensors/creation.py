@@ -376,15 +376,19 @@ def arange(
         raise ShapeError("step must be nonzero")
     if not (math.isfinite(first) and math.isfinite(last)):
         raise ArgumentError(f"arange(): unsupported range: {first} -> {last}")
-    if dtype is not None and dtype_or(dtype, INT64, "arange").kind in "iu":
-        first, last, by = int(first), int(last), int(by)
+    integral = all(isinstance(one, int) for one in (first, last, by))
+    numpy = dtype_or(dtype, INT64 if integral else dtypes.default_float(), "arange")
+    if numpy == INT64 and not integral:
+        first, last, by, integral = int(first), int(last), int(by), True
+        if by == 0:
+            raise ShapeError("step must be nonzero, also as an integer of dtype int64")
     if (last - first) * by < 0:
         raise ShapeError(
             f"upper bound and lower bound inconsistent with step sign: {first} to {last} by {by}"
         )
-    integral = all(isinstance(one, int) for one in (first, last, by))
-    numpy = dtype_or(dtype, INT64 if integral else dtypes.default_float(), "arange")
     count = len(range(first, last, by)) if integral else math.ceil((last - first) / by)
+    if numpy.kind in "iu" and not integral:  # of other integers than int64, which are counted before
+        first, by = int(first), int(by)
     return finished(_progression(first, by, count, numpy), requires_grad, device)
 
 

@@ -14,6 +14,7 @@ import pytest
 from pullback.runtime.autograd import autograd
 from pullback.runtime.functions import PUBLIC
 from pullback.runtime.tape.apply import wrap
+from pullback.tracer.errors import DTypeError
 from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.spec import spec_of
@@ -457,13 +458,47 @@ def test_integers_of_few_bits(dtype: str) -> None:
 
     given = np.array([1, 7, 200 % 128], dtype)
     matrices = np.arange(12).reshape(3, 2, 2).astype(dtype)
+    integer = lambda lib: getattr(lib, dtype)  # noqa: E731
     for function in (
-        lambda lib, x, m: lib.unravel_index(x, (2, 3, 1000)), lambda lib, x, m: (lib.addbmm(m[0], m, m),)
+        lambda lib, x, m: lib.unravel_index(x, (2, 3, 1000)), lambda lib, x, m: (lib.addbmm(m[0], m, m),),
+        lambda lib, x, m: (x + 300, 300 - x, x * -2, x & -2, lib.add(x, x, alpha=-3)),
+        lambda lib, x, m: (lib.addcmul(x, x, x, value=-1), lib.index_fill(x, 0, lib.tensor([0]), 9)),
+        lambda lib, x, m: (lib.arange(2.1, -2.9, -1.0, dtype=integer(lib)),),
+        lambda lib, x, m: (lib.arange(0.5, 3.2, 1.5, dtype=integer(lib)),),
     ):  # fmt: skip
         wanted, found = (function(lib, *map(lib.from_numpy, (given, matrices))) for lib in (torch, pb))
         for one, other in zip(found, wanted, strict=True):
             assert one.numpy().dtype == other.numpy().dtype
             np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
+def test_numbers_beyond_the_integers_of_few_bits() -> None:
+    """PyTorch's tensors wrap around in sums and products; in the trace as well. Nothing else is computed."""
+    import pullback as pb
+
+    x = pb.tensor([1, 5], dtype=pb.uint8)
+    assert pb.compile(lambda x: x * -1 + 300)(x).tolist() == (x * -1 + 300).tolist() == [43, 39]
+    for function in (lambda x: x // -2, lambda x: pb.clamp(x, 0, 300)):
+        for one in (function, pb.compile(function)):
+            with pytest.raises(DTypeError, match="(-2|300) is no uint8. Give a number from 0 to 255"):
+                one(x)
+    with pytest.raises(DTypeError, match="pad: .* out of bounds for uint8"):
+        pb.nn.functional.pad(x, (1, 1), value=300)
+    with pytest.raises(OverflowError):  # as NumPy does
+        pb.compile(lambda x: x + 300)(np.uint8([1]))
+
+
+@pytest.mark.parametrize("name", ["elu", "celu", "selu"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_small_slopes_of_exponential_units_keep_their_digits(name: str, dtype: str) -> None:
+    import pullback as pb
+
+    x = np.array([-60.0, -20.0], dtype)
+    leaf = torch.from_numpy(x).requires_grad_()
+    (wanted,) = torch.autograd.grad(getattr(torch.nn.functional, name)(leaf).sum(), leaf)
+    slope = pb.grad(lambda x: getattr(pb.nn.functional, name)(x).sum())
+    for found in (slope(x), pb.compile(slope)(x), pb.jvp(getattr(pb.nn.functional, name), (x,), (x,))[1] / x):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype, of_weights", [("float32", "float64"), ("float64", "float32")])

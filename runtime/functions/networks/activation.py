@@ -9,7 +9,9 @@ from ....tracer.errors import ArgumentError, DTypeError, ShapeError
 from ....tracer.ops import composite as c
 from ....tracer.ops import elementwise as e
 from ....tracer.spec import BOOL, normalised_dim
+from ....tracer.trace import is_tracing
 from ...tape.apply import apply
+from ...values.modes import is_recording
 from ...values.tensor import Tensor
 from ..common import (
     Operand,
@@ -93,7 +95,11 @@ def _exponential_below(x: Tensor, alpha: float, scale: float, input_scale: float
     below = apply(e.clamp, x, -math.inf, 0.0)
     if input_scale != 1:
         below = apply(e.multiply, below, input_scale)
-    curve = apply(e.multiply, apply(e.expm1, below), alpha * scale)
+    curve = apply(e.expm1, below)
+    if is_tracing() or (x.requires_grad and is_recording()):
+        # Its derivative keeps its digits where it is small, as expm1(x) + 1 does not.
+        curve = apply(e.in_place_of, apply(e.exp, below), curve)
+    curve = apply(e.multiply, curve, alpha * scale)
     line = x if scale == 1 else apply(e.multiply, x, scale)
     return apply(e.where, apply(e.greater, x, 0.0), line, curve, grad_name=grad_name)
 
