@@ -339,7 +339,10 @@ def iota(size: int, dtype: np.dtype = INT64) -> Tensor:
 
 
 def filled(shape: tuple[int, ...], value: Scalar, dtype: np.dtype) -> Tensor:
-    return apply(creation.full, shape=shape, value=scalar_of(value, dtype), dtype=dtype)
+    number = scalar_of(value, dtype)
+    if dtype.kind in "iu" and not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
+        fail(DTypeError, f"{number} is no {dtype}. Give a number of that dtype, or convert the tensor first")
+    return apply(creation.full, shape=shape, value=number, dtype=dtype)
 
 
 def unsupported(function: str, option: str, instead: str) -> NoReturn:

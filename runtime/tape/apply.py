@@ -18,15 +18,23 @@ from ...tracer.ops.elementwise import (
     bitwise_and,
     bitwise_or,
     bitwise_xor,
+    convert,
+    equal,
+    greater,
+    greater_equal,
     identity,
+    less,
+    less_equal,
     multiply,
+    not_equal,
     stop_gradient,
     subtract,
+    where,
 )
 from ...tracer.ops.movement import pairs_of, reshape
 from ...tracer.origin import fail
 from ...tracer.quiet import Quiet
-from ...tracer.spec import COMPLEX, CONTINUOUS, real_dtype
+from ...tracer.spec import COMPLEX, CONTINUOUS, INT64, real_dtype
 from ...tracer.trace import Trace, current_trace, innermost
 from ..values.memory_order import in_order, reshaped_in_place
 from ..values.modes import is_recording
@@ -44,8 +52,9 @@ COMPUTING = frozenset((
     "custom", "eager",
 ))  # fmt: skip
 """Families in which NumPy may warn of overflow, division by zero and the like; PyTorch does not."""
-MODULAR = frozenset((add, subtract, multiply, bitwise_and, bitwise_or, bitwise_xor))
+MODULAR = frozenset((add, subtract, multiply, bitwise_and, bitwise_or, bitwise_xor, where))
 """Operators on integers whose result is the same, modulo 2 ** bits, of operands that are."""
+COMPARISONS = frozenset((equal, not_equal, less, less_equal, greater, greater_equal))
 
 _quiet = Quiet()
 
@@ -137,9 +146,12 @@ def _in_graph(
             try:
                 nodes = _as_nodes(trace, operator, operands, values)
             except OverflowError as error:
-                if kind is not TorchTensor:
+                if operator in COMPARISONS:
+                    values = _widened(values, error)
+                elif kind is TorchTensor:
+                    values = _wrapped(operator, values, values, error)
+                else:
                     raise
-                values = _wrapped(operator, values, values, error)
                 nodes = _as_nodes(trace, operator, operands, values)
             break
     else:
@@ -262,10 +274,7 @@ def _wrapped(
     NumPy refuses such numbers. PyTorch's tensors wrap around, which is what is asked for where the operator
     does as well: `x + 300` of dtype uint8. Elsewhere, as in `x // -2`, it would compute something else.
     """
-    value = next((one for one in values if isinstance(one, ndarray | Node)), None)
-    dtype = np.dtype(float) if value is None else spec_of_operand(value, np.dtype(float)).dtype
-    if dtype.kind not in "iu":
-        raise error
+    dtype = _integers_among(values, error)
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     beyond = [one for one in operands if isinstance(one, int) and not low <= one <= high]
     if not beyond:
@@ -277,6 +286,26 @@ def _wrapped(
             "tensor first, e.g. with .long()",
         )
     return [low + (one - low) % (high - low + 1) if isinstance(one, int) else one for one in operands]
+
+
+def _widened(values: Sequence[Any], error: OverflowError) -> list[Any]:
+    """The operands of a comparison with a number beyond their integers, as int64: NumPy compares exactly."""
+    if _integers_among(values, error) == np.dtype("uint64"):
+        raise error
+    return [
+        make_node(convert, (one,), {"dtype": INT64}) if isinstance(one, Node)
+        else one.astype(INT64) if isinstance(one, ndarray) else one
+        for one in values
+    ]  # fmt: skip
+
+
+def _integers_among(values: Sequence[Any], error: OverflowError) -> np.dtype:
+    """The dtype of the integers beside a number; the error where there are none, as it is not about them."""
+    specs = (spec_of_operand(one, INT64) for one in values if isinstance(one, ndarray | Node))
+    dtype = next((one.dtype for one in specs if one.dtype.kind in "iu"), None)
+    if dtype is None:
+        raise error
+    return dtype
 
 
 def cut_off(node: Node) -> Node:
