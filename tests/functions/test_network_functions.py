@@ -371,7 +371,7 @@ def test_activations_write_into_their_input() -> None:
         (lambda x: F.fractional_max_pool2d(x, 3, 2), "do not fit into input"),
         (lambda x: F.pixel_shuffle(x, 2), "divisible by the square"),
         (lambda x: F.group_norm(x, 2), "divisible by num_groups"),
-        (lambda x: F.embedding_bag(pb.tensor([[0]]), x[0], None, None, 2.0, True), "scale_grad_by_freq is not"),
+        (lambda x: F.embedding_bag(pb.tensor([[0]]), x[0], None, None, 2.0, True), "scale_grad_by_freq"),
         (lambda x: F.embedding_bag(pb.tensor([0]), x[0], mode="other"), "mode has to be one of"),
         (lambda x: F.ctc_loss(x, pb.tensor([[1]]), (9,), (1,)), "input_lengths up to"),
         (lambda x: F.grid_sample(x, x), "coordinates for each place"),

@@ -82,9 +82,7 @@ def embedding_bag(
         tensor([[4., 6.]])
     """
     if scale_grad_by_freq:
-        fail(
-            UnsupportedError, "embedding_bag(): scale_grad_by_freq is not supported. embedding() has it."
-        )
+        fail(UnsupportedError, "embedding_bag(): scale_grad_by_freq is not supported. embedding() has it.")
     index, table = tensor(input, "embedding_bag"), tensor(weight, "embedding_bag", "weight")
     if mode not in ("sum", "mean", "max"):
         fail(ArgumentError, f"embedding_bag(): mode has to be one of sum, mean or max, found {mode!r}")

@@ -315,15 +315,14 @@ def _strided_positions(x: Tensor, size: Sequence[int], stride: Sequence[int], of
 
 
 def _elements_before(x: Tensor, offset: int | None) -> int:
-    """How many elements of x lie in front of a storage offset, which counts from where the memory begins that x
-    is a part of."""
+    """How many elements of x lie in front of a storage offset, which counts in the memory x is a part of."""
     if offset is None or x._view is None or x._view.base.numel() == x.numel():
         return offset or 0
     if isinstance(x._value, Node):
         fail(
             UnsupportedError,
-            "as_strided(): a storage offset counts in the memory that the tensor is a part of, which a traced "
-            "function has none of; clone() the part first.",
+            "as_strided(): a storage offset counts in the memory that the tensor is a part of, and a traced "
+            "function has none; clone() the part first.",
         )
     return offset - x.storage_offset()
 
