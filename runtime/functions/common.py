@@ -340,7 +340,8 @@ def iota(size: int, dtype: np.dtype = INT64) -> Tensor:
 
 def filled(shape: tuple[int, ...], value: Scalar, dtype: np.dtype) -> Tensor:
     number = scalar_of(value, dtype)
-    if dtype.kind in "iu" and not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
+    limits = np.iinfo(dtype) if dtype.kind in "iu" else None
+    if limits is not None and isinstance(number, int) and not limits.min <= number <= limits.max:
         fail(DTypeError, f"{number} is no {dtype}. Give a number of that dtype, or convert the tensor first")
     return apply(creation.full, shape=shape, value=number, dtype=dtype)
 
