@@ -11,6 +11,7 @@ from pullback.tracer.lapack import SMALL
 from pullback.tracer.operator import WholeCall
 
 from . import (
+    cholesky_gradients,
     complex_decompositions,
     complex_matrices,
     decompositions,
@@ -22,7 +23,9 @@ from . import (
 from .ir.statements import Library, Section
 
 WITH_LOOPS = (decompositions, general_eigenvalues, exponentials)
-MODULES = (ordering, matrices, complex_matrices, *WITH_LOOPS, complex_decompositions)
+MODULES = (
+    ordering, matrices, complex_matrices, cholesky_gradients, *WITH_LOOPS, complex_decompositions,
+)  # fmt: skip
 FUNCTIONS: tuple[Callable[..., None], ...] = tuple(
     function for module in MODULES for function in module.FUNCTIONS
 )

@@ -20,8 +20,8 @@ from . import store
 
 OBJECT_PREFIX = "pullback_object_"  # symbols of Python objects that the code refers to
 WHOLES = (
-    "ordering", "matrices", "complex_matrices", "decompositions", "general_eigenvalues", "exponentials",
-    "complex_decompositions",
+    "ordering", "matrices", "complex_matrices", "cholesky_gradients", "decompositions", "general_eigenvalues",
+    "exponentials", "complex_decompositions",
 )  # fmt: skip
 """The modules of functions that kernels call with whole rows or matrices."""
 SHARE = "pullback_share"

@@ -122,7 +122,8 @@ def test_large_matrices_in_blocks(size: int, bands: int) -> None:
     def loss(a: Any, b: Any) -> Any:
         factor = np.linalg.cholesky(a @ a.T + np.eye(size))
         inner = np.linalg.solve(factor.T, np.linalg.solve(factor, b))
-        return (inner * np.linalg.solve(a, b)).sum() + (np.linalg.solve(a.T, b) ** 2).sum()
+        total = (inner * np.linalg.solve(a, b)).sum() + (np.linalg.solve(a.T, b) ** 2).sum()
+        return total + np.sin(factor).sum()
 
     a, b = np.tril(np.triu(matrices(size, size), -bands), bands) / np.sqrt(bands), matrices(size, 2)
     wanted = pb.grad(loss, (0, 1))(a, b)
@@ -131,7 +132,8 @@ def test_large_matrices_in_blocks(size: int, bands: int) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
     source = compiled.source()
     assert source.count("eliminate(") == 1  # for equations and gradients, of the matrix and its transposed
-    assert "solve_lower(" in source  # with a factor of Cholesky's
+    assert "solve_lower(" in source  # with a factor of Cholesky's, whose gradient is one call as well
+    assert "pull_back_cholesky(" in source
 
 
 @pytest.mark.parametrize(

@@ -360,7 +360,7 @@ EQUATIONS: dict[str, tuple[str, Callable[..., Any]]] = {
     ),
     "determinant": ("cofactors_of_pairs(", lambda a, b: pb.linalg.det(a) / 2.0 ** a.shape[-1]),
     "logarithm of a determinant": ("determine_pairs(", lambda a, b: pb.linalg.slogdet(a)[1]),
-    "Cholesky": ("factor_hermitian(", lambda a, b: pb.linalg.cholesky(a @ a.mH + pb.eye(a.shape[-1]))),
+    "Cholesky": ("pull_back_hermitian(", lambda a, b: pb.linalg.cholesky(a @ a.mH + pb.eye(a.shape[-1]))),
     "a real matrix": ("eliminate(", lambda a, b: pb.linalg.solve(a.real, b)),
 }  # fmt: skip
 

@@ -77,6 +77,8 @@ NOT_IN_THE_TABLE = {
     "sign_of_det": MATRICES,
     "sign_of_det_factored": MATRICES,
     "cholesky": MATRICES,
+    "cholesky_cotangent": MATRICES,
+    "factor_cotangent": MATRICES,
     "unit_like": MATRICES,
     "lower_half": MATRICES,
     "symmetric": MATRICES,

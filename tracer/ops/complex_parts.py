@@ -180,4 +180,8 @@ BY_CALLS["cholesky"] = _declare_on_pairs(
     "cholesky_on_pairs", "decomposition", noun="factor",
     call=WholeCall(("factor_hermitian",), dims=3, refusal=("linalg.cholesky", "positive definite")),
 )  # fmt: skip
+BY_CALLS["cholesky_cotangent"] = _declare_on_pairs(
+    "cholesky_cotangent_on_pairs", "decomposition", noun="cotangent",
+    call=WholeCall(("pull_back_hermitian",), dims=3),
+)  # fmt: skip
 

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from ..array_rules import of_arrays
-from ..operator import HOLOMORPHIC, OWN_RULES, Array, declare
+from ..operator import HOLOMORPHIC, OWN_RULES, Array, WholeCall, declare
 from ..spec import Spec, real_dtype
 from .contraction import contract
 from .diagonals import rows_and_columns
@@ -456,18 +456,61 @@ factored_solution = declare(
 # --- Cholesky -----------------------------------------------------------------------------------------------
 
 
-def _cholesky_cotangent(g: Array, y: Array) -> Array:
-    """With half of the diagonal of the lower triangle of y' g; symmetric, or Hermitian, as a is."""
-    middle = lower_half(product(adjoint(y), g))
-    half = triangular_solve(y, middle, lower=True, transposed=False, right=True)
-    across = triangular_solve(conjugated(y), half, lower=True, transposed=True, right=False)
-    return 0.5 * (across + adjoint(across))
+SMALL_FACTOR = 64
+"""Columns of a factor up to which the formula with whole triangles takes less than its parts."""
 
 
+def _factor_cotangent(factor: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """Of one matrix: the steps of its factorisation in two blocks backwards."""
+    if not factor.size:
+        return g
+    size, across = len(factor), factor.conj().T
+    if size <= SMALL_FACTOR:
+        half = solve_one_triangular(factor, _evaluate_lower_half(across @ g), True, False, True)
+        found = solve_one_triangular(across, half, False, False, False)
+        return 0.5 * (found + found.conj().T)
+    at = size // 2
+    below = _factor_cotangent(factor[at:, at:], g[at:, at:])
+    corner = g[at:, :at] - 2.0 * (below @ factor[at:, :at])
+    corner = solve_one_triangular(factor[:at, :at], corner, True, False, True)
+    above = _factor_cotangent(factor[:at, :at], g[:at, :at] - corner.conj().T @ factor[at:, :at])
+    corner *= 0.5
+    return np.block([[above, corner.conj().T], [corner, below]])
+
+
+factor_cotangent = declare(
+    "factor_cotangent", "matrix", "factor g", infer=lambda factor, g: require_sides("cholesky", factor, g),
+    evaluate=lambda factor, g: of_each_matrix(_factor_cotangent, factor, g),
+    call=WholeCall(("pull_back_cholesky",)), noun="cotangent",
+    doc="the gradient of a matrix, symmetric as it is, by that of its Cholesky factor",
+)  # fmt: skip
+
+
+def _in_factor(x: Array, factor: Array) -> Array:
+    """The lower half of a matrix, made Hermitian, between the inverse of the factor and its adjoint."""
+    whole = 0.5 * (x + adjoint(x))
+    half = triangular_solve(factor, whole, lower=True, transposed=False, right=False)
+    return lower_half(triangular_solve(conjugated(factor), half, lower=True, transposed=True, right=True))
+
+
+def _of_factor(g: Array, factor: Array, cotangent: Array, y: Array) -> Array:
+    """That of the formula: the lower half of factor' cotangent, between the inverses, of which y is a half."""
+    across = product(y, g + adjoint(g))
+    across = triangular_solve(conjugated(factor), across, lower=True, transposed=True, right=True)
+    lower = triangle(cotangent, lower=True)
+    return triangle(product(lower, adjoint(_in_factor(g, factor))) - across, lower=True)
+
+
+cholesky_cotangent = declare(
+    "cholesky_cotangent", "composite", "factor cotangent", body=factor_cotangent, needs_own_rule=True,
+    infer=factor_cotangent.infer, evaluate=factor_cotangent.evaluate, of_complex=OWN_RULES,
+    vjp={"factor": _of_factor, "cotangent": lambda g, factor: product(factor, _in_factor(g, factor))},
+    doc="the gradient of a matrix, symmetric or Hermitian as it is, by that of its Cholesky factor",
+)  # fmt: skip
 cholesky = declare(
     "cholesky", "composite", "a", infer=infer_square("cholesky"), evaluate=np.linalg.cholesky,
     body=cholesky_factor,
-    vjp={"a": lambda g, y: _cholesky_cotangent(g, y)}, grad_fn="LinalgCholeskyEx", of_complex=OWN_RULES,
+    vjp={"a": lambda g, y: cholesky_cotangent(y, g)}, grad_fn="LinalgCholeskyEx", of_complex=OWN_RULES,
     needs_own_rule=True,
     doc="the lower triangular L with L L' = a, of whose lower triangle alone it is read",
 )  # fmt: skip
