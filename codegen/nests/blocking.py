@@ -177,11 +177,20 @@ def _crossings(roots: list[Root], vector: Loop) -> int:
     for root in roots:
         axis = root.axis_of(vector)
         for node, place in ((root.node, root.target), *((one.node, one.indices) for one in root.reads)):
-            crosses = place and any(axis in axes_in(index) for index in place[:-1])
+            crosses = any(axis in axes_in(index) for index in place[: _dims_across(node)])
             if crosses and not this_machine().stays_near(node.spec.nbytes):
                 places.setdefault(node, set()).add(place)
     written = {root.node for root in roots}
     return sum(len(found) * (STORED_ACROSS if node in written else 1) for node, found in places.items())
+
+
+def _dims_across(node: Node) -> int:
+    """How many of the first dimensions lead from line to line of the cache, and not to a neighbour in one."""
+    count, step = node.spec.ndim, node.dtype.itemsize
+    while count and step < this_machine().line:
+        count -= 1
+        step *= node.shape[count]
+    return count
 
 
 def _alternating(roots: list[Root]) -> list[list[Item]]:

@@ -249,3 +249,10 @@ def test_loops_follow_the_layout_of_most_arrays():
     np.testing.assert_allclose(gradients, (b + b.T, a + a.T), rtol=1e-12)
     (program,) = both.programs(a, b)
     assert program.source.count("for block in range(") == 1
+
+
+def test_parts_of_complex_numbers_lie_beside_each_other():
+    z = np.random.default_rng(0).standard_normal((128, 256)).view(complex)
+    compiled = pb.compile(lambda z: z.real * z.imag)
+    np.testing.assert_array_equal(compiled(z), z.real * z.imag)
+    assert "for block in" not in compiled.source(z)
