@@ -16,6 +16,8 @@ from .vector_math import log, sqrt
 
 BLOCK = 8
 """As in `matrices.py`; the loops take longer than those of real numbers."""
+SIDES = 32
+"""As in `matrices.py`."""
 SMALL_TRIANGLE = 4
 """Rows of a triangle up to which loops solve equations as fast as BLAS."""
 complex_triangular_factor = ROUTINES["complex_triangular_factor"]
@@ -422,7 +424,19 @@ def solve_eliminated_adjoint(eliminated: np.ndarray, b: np.ndarray, out: np.ndar
     size = b.shape[0]
     copy_pairs(b, out)
     is_regular = True
-    substitute_pairs_forward(eliminated, out, True, False)
+    columns = out.shape[1]
+    for start in range(0, columns, SIDES):
+        stop = min(start + SIDES, columns)
+        top = 0
+        goes_on = size > 0
+        while goes_on:
+            total = 0.0
+            for j in range(start, stop):
+                total += abs(out[top, j, 0]) + abs(out[top, j, 1])
+            top += 1 if total == 0.0 else 0
+            goes_on = total == 0.0 and top < size
+        if top < size:
+            substitute_pairs_forward(eliminated[top:size, top:], out[top:, start:stop], True, False)
     substitute_pairs_backward(eliminated, out, True, True)
     for below in range(size):
         i = size - 1 - below

@@ -23,6 +23,9 @@ SMALL_FACTOR = 32
 """Columns up to which loops find Cholesky's factor as fast as LAPACK."""
 LARGE_TRIANGLE, MANY_SIDES = 32, 16
 """Rows of a triangle and numbers of sides from which BLAS solves equations sooner than loops and products."""
+SIDES = 32
+"""Sides that are solved at once, from the first row on in which one of them is not 0: half of the inverse of
+a triangle, as in LAPACK."""
 MOST_PROBED = 5
 """Columns of an inverse that are tried for the largest."""
 triangular_factor = ROUTINES["triangular_factor"]
@@ -296,7 +299,19 @@ def solve_eliminated_transposed(eliminated: np.ndarray, b: np.ndarray, out: np.n
     """
     size = b.shape[0]
     copy(b, out)
-    substitute_forward(eliminated[:size].T, out, False)
+    columns = out.shape[1]
+    for start in range(0, columns, SIDES):
+        stop = min(start + SIDES, columns)
+        top = 0
+        goes_on = size > 0
+        while goes_on:
+            total = 0.0
+            for j in range(start, stop):
+                total += abs(out[top, j])
+            top += 1 if total == 0.0 else 0
+            goes_on = total == 0.0 and top < size
+        if top < size:
+            substitute_forward(eliminated[top:size, top:].T, out[top:, start:stop], False)
     substitute_backward(eliminated[:size].T, out, True)
     for below in range(size):
         i = size - 1 - below
