@@ -347,15 +347,15 @@ def _allocated(program: ir.Program, rows: Sequence[int] = ()) -> list[Spec]:
 
 def _runner(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     specs = _allocated(program)
-    plain = all(
-        one.position == place and one.shape == specs[place].shape for place, one in enumerate(plan.outputs)
-    )
+    plain = all(one.position == place for place, one in enumerate(plan.outputs))
     everything = plan.used_inputs == list(range(len(plan.graph.inputs)))
     if plain and everything and len(kernels) == 1:
         (one,) = program.kernels
         is_serial = one.sharing is None and not one.shares_bodies
         if is_serial and one.buffers == (*program.inputs, *program.filled):
-            return _plain_runner(kernels[0], specs, one.numbers, len(plan.outputs))
+            run = _plain_runner(kernels[0], specs, one.numbers, len(plan.outputs))
+            shapes = [one.shape for one in plan.outputs]
+            return run if shapes == [one.shape for one in specs[: len(shapes)]] else _with_shapes(run, shapes)
     return _staged_runner(program, plan, kernels, specs)
 
 
@@ -370,6 +370,18 @@ def _plain_runner(kernel: Kernel, specs: list[Spec], numbers: tuple[int | float,
         filled = [allocate() for allocate in allocators]
         kernel(*arrays, *filled, *numbers)
         return tuple(filled[:count])
+
+    return run
+
+
+def _with_shapes(runner: Runner, shapes: Sequence[tuple[int, ...]]) -> Runner:
+    """The same with outputs of other shapes than those that it fills."""
+
+    def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        produced = runner(arrays)
+        for one, shape in zip(produced, shapes):
+            one.resize(shape)
+        return produced
 
     return run
 

@@ -134,7 +134,12 @@ def _is_number(leaf: Any) -> bool:
 def _with_whole_results(found: dict[str, Any]) -> Any:
     """The result that `_with_parts` was given."""
     ((kinds, value),) = found.items()
-    return value if kinds == REAL else _with_whole_leaves(value, iter(_split(kinds)))
+    if kinds == REAL:
+        return value
+    if type(value) is np.ndarray:  # of one leaf, without looking for containers
+        whole = of_pairs.evaluate(value)
+        return whole[()] if kinds == NUMBER else whole
+    return _with_whole_leaves(value, iter(_split(kinds)))
 
 
 _split = functools.lru_cache(maxsize=1024)(str.split)

@@ -177,6 +177,14 @@ def test_a_kernel_fills_new_arrays_of_which_some_are_handed_out() -> None:
 
 
 @pytest.mark.drawn(6)
+def test_results_of_another_shape_take_no_longer_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pullback.codegen.program._staged_runner", None)
+    x = np.arange(6.0).reshape(2, 3)
+    found = pb.compile(lambda x: (2.0 * x).reshape(-1))(x)
+    np.testing.assert_array_equal(found, 2.0 * x.ravel())
+    assert found.flags.owndata
+
+
 def test_errors_leave_nothing_behind() -> None:
     call, wrong = shifted(), np.array([1.0, -1.0, 0.0])
     before = sys.getrefcount(FLOAT64)
