@@ -291,13 +291,14 @@ def _is_image(x: Node, image: Node, dims: tuple[int, ...]) -> bool:
     return all(dims[dim] == place for place, dim in enumerate(dims))
 
 
-@rewrite("cholesky")
+@rewrite("cholesky", "eigh", "eigvalsh")
 def _of_lower_triangle(node: Node) -> Node | None:
     """It reads the lower triangle alone: a mirror image above it need not be made."""
     (x,) = node.operands
     if x.operator is not linalg.symmetric or x.attributes["sign"] < 0 or x.dtype.kind == "c":
         return None
-    return linalg.cholesky(x.operands[0])
+    reads_lower = node.attributes.get("lower", True)
+    return make_node(node.operator, x.operands, node.attributes) if reads_lower else None
 
 
 @rewrite("cholesky_on_pairs")

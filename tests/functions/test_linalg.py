@@ -234,6 +234,27 @@ def test_gradients_are_of_the_triangle_that_numpy_reads(name: str) -> None:
     np.testing.assert_allclose(pb.value_and_grad(function)(skewed)[0], function(skewed), rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["cholesky", "eigh", "eigvalsh"])
+def test_gradients_in_loops_are_of_the_triangle_that_numpy_reads(name: str) -> None:
+    """Before the last derivative is taken the mirror image stays."""
+
+    def loss(a: Any) -> Any:
+        x = a
+        for _ in range(12):
+            found = OF_ONE_TRIANGLE[name](x)
+            x = 0.9 * x + 0.1 * np.sin(found) * WEIGHTS @ WEIGHTS.T
+        return (np.sin(x) * WEIGHTS).sum()
+
+    a = WEIGHTS @ WEIGHTS.T + np.diag([1.0, 3.0, 6.0])
+    np.testing.assert_allclose(pb.compile(pb.grad(loss))(a), pb.grad(loss)(a), rtol=1e-9, atol=1e-12)
+
+
+def test_of_one_triangle_no_mirror_image_is_made() -> None:
+    for function in (np.linalg.eigvalsh, lambda a: np.linalg.eigh(a)[0]):
+        source = pb.compile(lambda a, function=function: function(a)).source(np.eye(9))
+        assert " if " not in source.partition("def ")[2].partition("if not eigen")[0]
+
+
 def test_the_gradient_of_eigenvectors_is_symmetric_and_pytorchs() -> None:
     torch = pytest.importorskip("torch")
     a = WEIGHTS @ WEIGHTS.T + np.diag([1.0, 3.0, 6.0])
