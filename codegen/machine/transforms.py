@@ -20,7 +20,7 @@ from . import workers
 from .loading import load_llvm
 from .threads import get_num_threads
 
-LANES = 8
+LEAST_LANES, MOST_LANES = 4, 8
 """Of the vectors: more streams than 8 would leave the first-level cache."""
 PARTS_OF_THREAD = 4
 """So that threads that begin late, or are slow, have less to do."""
@@ -65,6 +65,8 @@ class Rows(NamedTuple):
     """Numbers from one element of a transform to the next ..."""
     across: int
     """... and from a transform to the next."""
+    lanes: int
+    """Of the vectors that they are computed in: those of the machine, as a pass of radix 8 fills its registers."""
 
     @property
     def lie_in_order(self) -> bool:
@@ -73,16 +75,16 @@ class Rows(NamedTuple):
     @property
     def is_by_itself(self) -> bool:
         """Whether each row is transformed alone, in vectors of its own numbers."""
-        return self.lie_in_order and self.size % LANES**2 == 0
+        return self.lie_in_order and self.size % self.lanes**2 == 0
 
     @property
     def vectors(self) -> int:
         """Side by side in a block; two make better use of each page of memory."""
-        return 2 if not self.lie_in_order and self.rows >= 2 * LANES else 1
+        return 2 if not self.lie_in_order and self.rows >= 2 * self.lanes else 1
 
     @property
     def in_block(self) -> int:
-        return 1 if self.is_by_itself else LANES * self.vectors
+        return 1 if self.is_by_itself else self.lanes * self.vectors
 
     @property
     def radices(self) -> code.Radices:
@@ -91,7 +93,7 @@ class Rows(NamedTuple):
 
     @property
     def _factors(self) -> tuple[int, ...]:
-        found = factors_of(self.size // LANES if self.is_by_itself else self.size)
+        found = factors_of(self.size // self.lanes if self.is_by_itself else self.size)
         assert found is not None
         return found
 
@@ -117,10 +119,13 @@ class Plan(NamedTuple):
     """Whose addresses the parts hold."""
 
 
-def rows_of(shape: tuple[int, ...], dim: int) -> Rows:
+def rows_of(shape: tuple[int, ...], dim: int, itemsize: int, machine: Machine) -> Rows:
     """The transforms along a dimension of an array that lies in order."""
     size, before, behind = shape[dim], math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
-    return Rows(size, before, 1, 1, size) if behind == 1 else Rows(size, behind, before, behind, 1)
+    lanes = min(max(2 * machine.vector // itemsize, LEAST_LANES), MOST_LANES)
+    if behind == 1:
+        return Rows(size, before, 1, 1, size, lanes)
+    return Rows(size, behind, before, behind, 1, lanes)
 
 
 def suits(shape: tuple[int, ...], dim: int, itemsize: int) -> bool:
@@ -129,11 +134,11 @@ def suits(shape: tuple[int, ...], dim: int, itemsize: int) -> bool:
     Args:
         shape, itemsize: of the complex numbers, half as many as real ones.
     """
-    rows = rows_of(shape, dim)
+    rows = rows_of(shape, dim, itemsize, this_machine())
     if not rows.size or factors_of(rows.size) is None:
         return False
     is_near = this_machine().stays_in_core(2 * rows.in_block * rows.size * itemsize)
-    return (rows.is_by_itself or rows.rows >= LANES) and is_near
+    return (rows.is_by_itself or rows.rows >= rows.lanes) and is_near
 
 
 def transform(x: np.ndarray, out: np.ndarray, dim: int, inverse: bool, scale: float) -> None:
@@ -172,15 +177,15 @@ def _planned(
     machine: Machine,
 ) -> Plan:  # fmt: skip
     """For an array of so many complex numbers, shared between so many threads where that pays."""
-    rows = rows_of(shape, dim)
+    rows = rows_of(shape, dim, dtype.itemsize, machine)
     if not machine.is_worth_sharing(nanoseconds(math.prod(shape), rows.size, dtype.itemsize)):
         threads = 1
     blocks = -(-rows.rows // rows.in_block)
     total = blocks * rows.matrices
     count = min(threads * PARTS_OF_THREAD, total) if threads > 1 else 1
-    length = rows.size // LANES if rows.is_by_itself else rows.size
+    length = rows.size // rows.lanes if rows.is_by_itself else rows.size
     tables = (
-        _roots(length, dtype), _crossing(rows.size, dtype), _roots(2 * rows.size, dtype),
+        _roots(length, dtype), _crossing(rows.size, rows.lanes, dtype), _roots(2 * rows.size, dtype),
         np.array([*rows.passes_between, 0], np.int64),
     )  # fmt: skip
     from_row, to_row = (rows.across + (kind == one) for one in ("to_real", "of_real"))
@@ -192,7 +197,7 @@ def _planned(
             total * place // count, total * (place + 1) // count, scale, -1.0 if inverse else 1.0,
         )  # fmt: skip
     room = -(-rows.room(dtype.itemsize) // APART) * APART + APART
-    function = _compiled(_writer(kind, rows), dtype, rows.vectors, rows.radices)
+    function = _compiled(_writer(kind, rows), dtype, rows.lanes, rows.vectors, rows.radices)
     return Plan(function, parts, threads, room, tables)
 
 
@@ -221,11 +226,11 @@ def _roots(size: int, dtype: np.dtype) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=64)
-def _crossing(size: int, dtype: np.dtype) -> np.ndarray:
+def _crossing(size: int, lanes: int, dtype: np.dtype) -> np.ndarray:
     """What the transforms in lanes are multiplied by before those across: vectors of parts, lane by lane."""
-    if size % LANES**2:
+    if size % lanes**2:
         return np.empty(0, dtype)
-    places = np.arange(size // LANES).reshape(-1, 1, LANES) * np.arange(LANES)[:, None]
+    places = np.arange(size // lanes).reshape(-1, 1, lanes) * np.arange(lanes)[:, None]
     numbers = _roots(size, dtype)[places]
     return np.stack([numbers.real, numbers.imag], 2)
 
@@ -245,8 +250,8 @@ WRITERS: dict[str, type[code.Part]] = {
 
 
 @functools.cache
-def _compiled(writer: str, dtype: np.dtype, vectors: int, radices: code.Radices) -> int:
+def _compiled(writer: str, dtype: np.dtype, lanes: int, vectors: int, radices: code.Radices) -> int:
     """The address of the function of a part."""
-    name = f"pullback_transform_{writer}_{dtype.name}_{vectors}_{radices.name}"
-    source = str(WRITERS[writer](name, ELEMENTS[dtype], LANES, vectors, radices).module)
+    name = f"pullback_transform_{writer}_{dtype.name}_{lanes}_{vectors}_{radices.name}"
+    source = str(WRITERS[writer](name, ELEMENTS[dtype], lanes, vectors, radices).module)
     return load_llvm(name, source, {}, {}, [name])[name]

@@ -18,6 +18,10 @@ SIZES = (2, 3, 4, 5, 8, 12, 15, 60, 256, 360, 1000, 1024, 3840)
 """One pass and several, in vectors of neighbours (multiples of 64) and of rows."""
 
 
+VECTORS = (64, 32)
+"""Bytes of a vector, of as many lanes as it has numbers, but 4 at least and 8 at most."""
+
+
 def numbers(shape: tuple[int, ...], dtype: type = np.complex128) -> np.ndarray:
     return (RNG.normal(size=shape) + 1j * RNG.normal(size=shape)).astype(dtype)
 
@@ -27,13 +31,15 @@ def numbers(shape: tuple[int, ...], dtype: type = np.complex128) -> np.ndarray:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("rows", [8, 13, 16, 21])
 def test_rows_side_by_side_and_one_after_the_other(size: int, rows: int, dtype: type) -> None:
+    vector = VECTORS[rows % 2]
     tolerance = 4e-7 if dtype is np.complex64 else 1e-15
     for shape, dim in (((rows, size), 1), ((size, rows), 0), ((3, size, rows), 1)):
         x = numbers(shape, dtype)
         for inverse, reference in ((False, scipy.fft.fft), (True, scipy.fft.ifft)):
             expected = reference(x.astype(complex), axis=dim)
             out = np.full_like(x, np.nan)
-            transforms.transform(x, out, dim, inverse, 1 / size if inverse else 1.0)
+            with assuming(replace(REFERENCE, vector=vector)):
+                transforms.transform(x, out, dim, inverse, 1 / size if inverse else 1.0)
             np.testing.assert_allclose(out, expected, rtol=0, atol=tolerance * abs(expected).max())
 
 
@@ -41,6 +47,7 @@ def test_rows_side_by_side_and_one_after_the_other(size: int, rows: int, dtype: 
 @pytest.mark.parametrize("size", [2, 4, 6, 8, 10, 24, 30, 128, 1000, 1280])
 @pytest.mark.parametrize("rows", [8, 13, 16])
 def test_rows_of_real_numbers(size: int, rows: int, dtype: type) -> None:
+    vector = VECTORS[rows % 2]
     tolerance = 4e-7 if dtype is np.float32 else 1e-15
     x = RNG.normal(size=(2, rows, size)).astype(dtype)
     spectrum = numbers((2, rows, size // 2 + 1), np.result_type(dtype, np.complex64).type)
@@ -50,19 +57,22 @@ def test_rows_of_real_numbers(size: int, rows: int, dtype: type) -> None:
     ):
         out = np.full(expected.shape, np.nan, spectrum.dtype if fill is fill_rfft else dtype)
         options = {"norm": "ortho"} if fill is fill_rfft else {"norm": "forward", "size": size}
-        with assuming(replace(REFERENCE, planning=0.0)):
+        with assuming(replace(REFERENCE, planning=0.0, vector=vector)):
             fill(given, out, dim=2, **options)
         np.testing.assert_allclose(out, expected, rtol=0, atol=tolerance * abs(expected).max())
 
 
 @pytest.mark.drawn(4)
+@pytest.mark.parametrize("vector", VECTORS)
 @pytest.mark.parametrize("shape", [(1, 64), (3, 4096)])
-def test_few_rows(shape: tuple[int, int]) -> None:
+def test_few_rows(shape: tuple[int, int], vector: int) -> None:
     x = numbers(shape)
     real, spectrum = x.real.copy(), np.fft.rfft(x.real)
-    assert transforms.suits((*shape[:1], shape[1] // 2), 1, 16) == (shape[1] > 64)
+    machine = replace(REFERENCE, planning=0.0, vector=vector)
+    with assuming(machine):
+        assert transforms.suits((*shape[:1], shape[1] // 2), 1, 16) == (vector == 32 or shape[1] > 64)
     found = [np.full_like(x, np.nan), np.full_like(spectrum, np.nan), np.full_like(real, np.nan)]
-    with assuming(replace(REFERENCE, planning=0.0)):
+    with assuming(machine):
         fill_fft(x, found[0], (1,), True, "ortho")
         fill_rfft(real, found[1], 1, "backward")
         fill_irfft(spectrum, found[2], 1, shape[1], "backward")
