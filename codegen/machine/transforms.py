@@ -66,7 +66,8 @@ class Rows(NamedTuple):
     across: int
     """... and from a transform to the next."""
     lanes: int
-    """Of the vectors that they are computed in: those of the machine, as a pass of radix 8 fills its registers."""
+    """Of the vectors that they are computed in: as many as the machine's have, as a pass of radix 8 fills its
+    registers."""
 
     @property
     def lie_in_order(self) -> bool:

@@ -54,9 +54,11 @@ def rewrite(*names: str) -> Callable[[Rewrite], Rewrite]:
     return enter
 
 
-OF_DERIVATIVES = frozenset(("stop_gradient", "in_place_of", "cholesky", "cholesky_on_pairs", "eigh", "eigvalsh"))
-"""What is its operand but for derivatives, which it cuts off or leads elsewhere, and what reads one triangle of
-a matrix, but has a derivative by both."""
+OF_DERIVATIVES = frozenset(
+    ("stop_gradient", "in_place_of", "cholesky", "cholesky_on_pairs", "eigh", "eigvalsh")
+)
+"""What is its operand but for derivatives, which it cuts off or leads elsewhere, and what reads one triangle
+of a matrix, but has a derivative by both."""
 
 
 def simplify(graph: Graph) -> Graph:

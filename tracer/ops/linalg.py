@@ -494,7 +494,7 @@ def _in_factor(x: Array, factor: Array) -> Array:
 
 
 def _of_factor(g: Array, factor: Array, cotangent: Array, y: Array) -> Array:
-    """That of the formula: the lower half of factor' cotangent, between the inverses, of which y is a half."""
+    """By the formula: the lower half of factor' cotangent, between the inverses, of which y is a half."""
     across = product(y, g + adjoint(g))
     across = triangular_solve(conjugated(factor), across, lower=True, transposed=True, right=True)
     lower = triangle(cotangent, lower=True)
