@@ -31,6 +31,8 @@ LEAST_HAND_OVER, MOST_HAND_OVER = 20_000.0, 80_000.0
 """Work is never shared among threads below, and always above, whatever a busy machine measures."""
 LEAST_AGAIN = 8_000.0
 """The same of work that is done again before the other thread sleeps: to hand it over takes 1 to 2 us."""
+MOST_SPARED = 2
+"""Of the three times that a value which is kept moves between memory and processor."""
 NUMBER = 8
 """Bytes of a number in double precision, in which rates and vectors are counted."""
 
@@ -194,7 +196,7 @@ class Machine:
         As many as fit in the time to keep it: in memory, to write it, which fetches its line, and to read it,
         less what that nest is spared of reading and fetching then.
         """
-        in_memory = max(1, 3 - spared) * NUMBER / self.memory_bandwidth
+        in_memory = (3 - min(spared, MOST_SPARED)) * NUMBER / self.memory_bandwidth
         return self.multiplications * (self.keeping if self.stays_near(nbytes) else in_memory)
 
     def is_worth_loading(self, effort: int, loads: int, rounds: int, nbytes: int) -> bool:

@@ -6,7 +6,7 @@ import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, fields, is_dataclass, replace
-from typing import Any, Literal, Union
+from typing import Any, Literal, Union, get_args
 
 from pullback.tracer.operator import Monoid
 from pullback.tracer.origin import Origin
@@ -215,6 +215,7 @@ Stmt = Union[  # noqa: UP007  of forward references
     Let, Assign, Store, Accumulate, For, While, If, Shared, Check, Return, View, Library, Host
 ]
 Body = tuple[Stmt, ...]
+_STATEMENTS = frozenset(get_args(Stmt))
 
 
 def narrowed(value: Expr) -> Expr:
@@ -233,31 +234,43 @@ def bodies(statement: Stmt) -> tuple[Body, ...]:
 
 
 def with_bodies(statement: Stmt, change: Callable[[Body], Body]) -> Stmt:
-    """The statement with other statements inside."""
-    if isinstance(statement, For | While | Shared):
-        return replace(statement, body=change(statement.body))
+    """The statement with other statements inside; itself, if `change` gives none."""
+    before = bodies(statement)
+    inside = tuple([change(body) for body in before])
+    if all(map(operator.is_, inside, before)):
+        return statement
     if isinstance(statement, If):
-        cases = tuple((condition, change(body)) for condition, body in statement.cases)
-        return If(cases, change(statement.otherwise))
-    return statement
+        cases = tuple((condition, body) for (condition, _), body in zip(statement.cases, inside))
+        return If(cases, inside[-1])
+    return replace(statement, body=inside[0])
 
 
-def with_expressions(body: Body, change: Callable[[Expr], Expr | None]) -> Body:
-    """Statements with other expressions: `change` gives what takes the place of one, None for what stays."""
-    return _with_expressions(body, change)
+def with_expressions(
+    body: Body, change: Callable[[Expr], Expr | None], concerns: Callable[[Stmt], bool] = lambda _: True
+) -> Body:
+    """Statements with other expressions: `change` gives what takes the place of one, None for what stays.
+
+    Those that it does not concern are not looked into.
+    """
+    return _with_expressions(body, change, concerns)
 
 
-def _with_expressions(part: Any, change: Callable[[Expr], Expr | None]) -> Any:
+def _with_expressions(
+    part: Any, change: Callable[[Expr], Expr | None], concerns: Callable[[Stmt], bool]
+) -> Any:
     """The same of whatever statements consist of."""
-    if isinstance(part, tuple):
-        new = tuple(_with_expressions(one, change) for one in part)
+    kind = type(part)
+    if kind is tuple:
+        new = tuple([_with_expressions(one, change, concerns) for one in part])
         return part if all(map(operator.is_, new, part)) else new
-    if isinstance(part, Variable | Load) and (other := change(part)) is not None:
+    if (kind is Variable or kind is Load) and (other := change(part)) is not None:
         return other
+    if kind in _STATEMENTS and not concerns(part):
+        return part
     changed = {}
-    for name in _changeable(type(part)):  # type: ignore[arg-type]
+    for name in _changeable(kind):
         old = getattr(part, name)
-        if (other := _with_expressions(old, change)) is not old:
+        if (other := _with_expressions(old, change, concerns)) is not old:
             changed[name] = other
     if isinstance(part, Store) and isinstance(target := changed.get("target"), Variable):
         return Assign(target, changed.get("value", part.value), part.origins)
@@ -342,14 +355,17 @@ def defined_in(statements: Iterable[Stmt]) -> set[str]:
 
 def buffers(statements: Iterable[Stmt], asked: bool = True) -> set[Buffer]:
     """The buffers that statements read or write, or, if `asked`, ask for their extents."""
-    found: set[Buffer] = set()
+    return set[Buffer]().union(*(own_buffers(one, asked) for one in walk(statements)))
+
+
+def own_buffers(statement: Stmt, asked: bool = True) -> set[Buffer]:
+    """The same of a statement itself, without those inside."""
     kinds = (Load, Extent) if asked else (Load,)
-    for one in walk(statements):
-        found |= {part.buffer for part in parts(*own_expressions(one)) if isinstance(part, kinds)}
-        if isinstance(one, View):
-            found |= {one.buffer, one.source}
-        if isinstance(one, Library | Host):
-            found |= {operand.buffer for operand in one.operands if isinstance(operand, Section)}
+    found = {part.buffer for part in parts(*own_expressions(statement)) if isinstance(part, kinds)}
+    if isinstance(statement, View):
+        found |= {statement.buffer, statement.source}
+    if isinstance(statement, Library | Host):
+        found |= {operand.buffer for operand in statement.operands if isinstance(operand, Section)}
     return found
 
 

@@ -11,7 +11,7 @@ from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.elementwise import identity
 from pullback.tracer.ops.windows import PLACE
 
-from ..cost.machine import EXPENSIVE, this_machine
+from ..cost.machine import EXPENSIVE, MOST_SPARED, this_machine
 from ..host import runs_on_host
 from ..rewriting.calls import matrices_of
 from ..rewriting.extremes import compared_with_extreme
@@ -237,9 +237,17 @@ def _recomputed_too_often(
         return False
     if _in_one_nest(users):
         return node.operator.cost >= EXPENSIVE
+    if not _costs_more(node, _worth(node, users, MOST_SPARED), stored):
+        return False
+    if _costs_more(node, _worth(node, users, 0), stored):
+        return True
     spared = min(_spared(node, inside) for inside in together[1:])
-    worth = this_machine().multiplications_to_keep(node.spec.nbytes, spared)
-    return _costs_more(node, worth / (len(users) - 1), stored)
+    return _costs_more(node, _worth(node, users, spared), stored)
+
+
+def _worth(node: Node, users: list[Root], spared: int) -> float:
+    """How many multiplications an element is worth, for each loop but the first, that is read by them."""
+    return this_machine().multiplications_to_keep(node.spec.nbytes, spared) / (len(users) - 1)
 
 
 def _spared(node: Node, inside: list[Root]) -> int:

@@ -7,6 +7,7 @@ two, what a step makes is another variable, which is the value at its end.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -25,13 +26,50 @@ def with_local_carries(body: ir.Body, scratch: Iterable[ir.Buffer], pool: NamePo
     """The body of a function with variables in the place of scratch that it alone uses."""
     scratch = [one for one in scratch if len(one.dims) == 1 and one.dims[0] in (1, 2)]
     whole = _taken_whole(body) if scratch else set()
-    places = _places(body, set(scratch) - whole)
+    uses = _Uses()
+    places = uses.places(body, set(scratch) - whole)
     used = [one for one in scratch if one in places]
-    body = _with_ones(body, {one: places[one] for one in used if one.dims[0] == 1})
+    body = _with_ones(body, {one: places[one] for one in used if one.dims[0] == 1}, uses)
     for buffer in used:
         if buffer.dims[0] == 2:
-            body = _as_two(body, places[buffer], buffer, pool) or body
+            body = _as_two(body, places[buffer], buffer, pool, uses) or body
     return _without_idle_counters(body)
+
+
+class _Uses:
+    """Which buffers each statement uses: found once, as statements never change."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[ir.Stmt, AbstractSet[ir.Buffer]]] = {}
+
+    def of(self, statement: ir.Stmt) -> AbstractSet[ir.Buffer]:
+        """The buffers that a statement and those inside of it use."""
+        if (found := self._found.get(id(statement))) is None:
+            inside = (self.of(one) for body in ir.bodies(statement) for one in body)
+            found = self._found[id(statement)] = statement, ir.own_buffers(statement).union(*inside)
+        return found[1]
+
+    def places(self, body: ir.Body, buffers: AbstractSet[ir.Buffer]) -> Places:
+        """The statements that use each buffer, by their places."""
+        found: Places = {}
+        for place, one in enumerate(body if buffers else ()):
+            for buffer in self.of(one) & buffers:
+                found.setdefault(buffer, []).append(place)
+        return found
+
+    def using(self, body: ir.Body, element: ir.Load) -> list[int]:
+        """The places of the statements that use an element."""
+        some = self.places(body, {element.buffer}).get(element.buffer, ())
+        return [place for place in some if element in ir.expressions(body[place : place + 1])]
+
+    def exchanged(self, body: ir.Body, variables: Mapping[ir.Load, ir.Variable]) -> ir.Body:
+        """Statements with variables for elements."""
+        buffers = {one.buffer for one in variables}
+        return ir.with_expressions(
+            body,
+            lambda one: variables.get(one) if isinstance(one, ir.Load) else None,
+            lambda one: not buffers.isdisjoint(self.of(one)),
+        )
 
 
 def _taken_whole(body: ir.Body) -> set[ir.Buffer]:
@@ -42,23 +80,25 @@ def _taken_whole(body: ir.Body) -> set[ir.Buffer]:
     return own | asked | ir.buffers(given)
 
 
-def _with_ones(body: ir.Body, places: Places) -> ir.Body:
+def _with_ones(body: ir.Body, places: Places, uses: _Uses) -> ir.Body:
     """The body with variables for buffers of one element, but for those whose place data decides."""
-    given = {one: found for one, found in places.items() if _is_given_first(body, found, _first(one))}
+    given = {one: found for one, found in places.items() if _is_given_first(body, found, _first(one), uses)}
     if not given:
         return body
-    new = _exchanged(body, {_first(one): _variable(one) for one in given})
-    left = ir.buffers(new) & given.keys()
-    return _with_ones(body, {one: given[one] for one in given if one not in left}) if left else new
+    new = uses.exchanged(body, {_first(one): _variable(one) for one in given})
+    left = uses.places(new, given.keys())
+    return _with_ones(body, {one: given[one] for one in given if one not in left}, uses) if left else new
 
 
 def _first(buffer: ir.Buffer) -> ir.Load:
     return ir.Load(buffer, (FIRST,))
 
 
-def _as_two(body: ir.Body, places: list[int], buffer: ir.Buffer, pool: NamePool) -> ir.Body | None:
+def _as_two(
+    body: ir.Body, places: list[int], buffer: ir.Buffer, pool: NamePool, uses: _Uses
+) -> ir.Body | None:
     """The body with variables for a buffer of two elements that take turns in the steps of one loop."""
-    block, places = _innermost_with(body, places, buffer)
+    block, places = _innermost_with(body, places, buffer, uses)
     loops = [place for place in places if isinstance(block[place], ir.For | ir.While)]
     if not loops or loops != places[1:2]:
         return None
@@ -71,16 +111,16 @@ def _as_two(body: ir.Body, places: list[int], buffer: ir.Buffer, pool: NamePool)
     counter, count = steps
     first, now = _first(buffer), ir.Load(buffer, (_turn(counter),))
     following = ir.Load(buffer, (_turn(ir.apply("add", counter, ONE)),))
-    is_given = _is_given_first(before, [0], first)
-    if not (is_given and _is_given_first(loop.body, _using(loop.body, following), following)):
+    is_given = _is_given_first(before, [0], first, uses)
+    if not (is_given and _is_given_first(loop.body, uses.using(loop.body, following), following, uses)):
         return None
     value, made = _variable(buffer), replace(_variable(buffer), name=pool.take(f"next_{buffer.name}"))
     before, behind = (
-        _exchanged(before, {first: value}),
-        _exchanged(behind, {ir.Load(buffer, (_last_turn(count),)): value}),
+        uses.exchanged(before, {first: value}),
+        uses.exchanged(behind, {ir.Load(buffer, (_last_turn(count),)): value}),
     )
-    inside = _exchanged(loop.body, {now: value, following: made})
-    if any(buffer in ir.buffers(one) for one in (before, inside, behind)):
+    inside = uses.exchanged(loop.body, {now: value, following: made})
+    if any(uses.places(one, {buffer}) for one in (before, inside, behind)):
         return None
     end = len(inside) - isinstance(loop, ir.While)  # in front of the counter's step
     loop = replace(loop, body=(*inside[:end], ir.Assign(value, made), *inside[end:]))
@@ -111,36 +151,25 @@ def _last_turn(count: ir.Expr) -> ir.Expr:
 # --- where an element is used -------------------------------------------------------------------------------
 
 
-def _places(body: ir.Body, buffers: AbstractSet[ir.Buffer]) -> Places:
-    """The statements that use each buffer, by their places."""
-    found: Places = {}
-    for place, one in enumerate(body if buffers else ()):
-        for buffer in ir.buffers((one,)) & buffers:
-            found.setdefault(buffer, []).append(place)
-    return found
-
-
-def _innermost_with(body: ir.Body, places: list[int], buffer: ir.Buffer) -> tuple[ir.Body, list[int]]:
+def _innermost_with(
+    body: ir.Body, places: list[int], buffer: ir.Buffer, uses: _Uses
+) -> tuple[ir.Body, list[int]]:
     """The innermost body with all statements that use a buffer, and their places in it."""
     if len(places) != 1:
         return body, places
     (using,) = (body[place] for place in places)
-    inside = [(inner, found) for inner in ir.bodies(using) if (found := _places(inner, {buffer}))]
+    inside = [(inner, found) for inner in ir.bodies(using) if (found := uses.places(inner, {buffer}))]
     if len(inside) != 1 or any(_is_of(part, buffer) for part in ir.parts(*ir.own_expressions(using))):
         return body, places
     ((inner, found),) = inside
-    return _innermost_with(inner, found[buffer], buffer)
+    return _innermost_with(inner, found[buffer], buffer, uses)
 
 
 def _is_of(expression: ir.Expr, buffer: ir.Buffer) -> bool:
     return isinstance(expression, ir.Load) and expression.buffer == buffer
 
 
-def _using(body: ir.Body, element: ir.Load) -> list[int]:
-    return [place for place, one in enumerate(body) if element in ir.expressions((one,))]
-
-
-def _is_given_first(body: ir.Body, places: list[int], element: ir.Load) -> bool:
+def _is_given_first(body: ir.Body, places: list[int], element: ir.Load, uses: _Uses) -> bool:
     """Whether an element has a value wherever the statements at these places, which use it, read it."""
     if not places:
         return False
@@ -148,27 +177,23 @@ def _is_given_first(body: ir.Body, places: list[int], element: ir.Load) -> bool:
     own = (*ir.parts(*ir.own_expressions(first)),)
     if isinstance(first, ir.Store):
         return first.target == element and own.count(element) == 1
-    sides = [(one, _using(one, element)) for one in ir.bodies(first)]
+    sides = [(one, uses.using(one, element)) for one in ir.bodies(first)]
     if element in own or not sides:
         return False
-    if isinstance(first, ir.If) and all(_is_given_first(*side, element) for side in sides):
+    if isinstance(first, ir.If) and all(_is_given_first(*side, element, uses) for side in sides):
         return True
-    return len(places) == 1 and all(_is_given_first(*side, element) for side in sides if side[1])
+    return len(places) == 1 and all(_is_given_first(*side, element, uses) for side in sides if side[1])
 
 
 # --- exchanging ---------------------------------------------------------------------------------------------
-
-
-def _exchanged(body: ir.Body, variables: Mapping[ir.Load, ir.Variable]) -> ir.Body:
-    """Statements with variables for elements."""
-    return ir.with_expressions(body, lambda one: variables.get(one) if isinstance(one, ir.Load) else None)
 
 
 def _with_block(body: ir.Body, old: ir.Body, new: ir.Body) -> ir.Body:
     """A body with another one in the place of one in it."""
     if body is old:
         return new
-    return tuple(ir.with_bodies(one, lambda inner: _with_block(inner, old, new)) for one in body)
+    found = tuple([ir.with_bodies(one, lambda inner: _with_block(inner, old, new)) for one in body])
+    return body if all(map(operator.is_, found, body)) else found
 
 
 def _without_idle_counters(body: ir.Body) -> ir.Body:
