@@ -51,10 +51,11 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
             roots = with_shared_operands(roots, same)
             checks, compared = range_checks(graph, lowering)
         except NotPlain as request:
-            if request.node in requested:
-                raise GraphError(f"{request.node!r} is stored, and lies where it cannot be read") from None
-            requested.add(request.node)
-            stored.add(request.node)
+            for node in request.nodes:
+                if node in requested:
+                    raise GraphError(f"{node!r} is stored, and lies where it cannot be read") from None
+            requested.update(request.nodes)
+            stored.update(request.nodes)
             continue
         late = find_late_reads(places, roots, bodies(graph), stored)
         if late.values or late.arrays:

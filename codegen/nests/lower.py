@@ -257,11 +257,11 @@ def _plain(index: AnyIndex, node: Node) -> Index:
 
 
 class NotPlain(Exception):
-    """Index arithmetic on an index that is itself loaded from an array: the node must be stored."""
+    """Index arithmetic on an index that is itself loaded from an array: the nodes must be stored."""
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node)
-        self.node = node
+    def __init__(self, *nodes: Node) -> None:
+        super().__init__(*nodes)
+        self.nodes = nodes
 
 
 def _slice_at(lowering: Lowering, node: Node, indices: Indices) -> Expression:

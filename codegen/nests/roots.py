@@ -6,8 +6,8 @@ Elementwise operators and movement are inlined into the expression, down to what
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import indexing as ix
@@ -38,7 +38,7 @@ from .expression import (
 from .extents import ONE, Extents, Symbol
 from .library import call_roots, first_for_loops, starts_filled
 from .loops import StepLoop
-from .lower import Lowering, merges_dimensions
+from .lower import Lowering, NotPlain, merges_dimensions
 from .stored import is_copy_in_layout
 from .tree import Overwrite, Reduction, Root, Scan, Scatter, Search, StepCount, Store, Update, View
 from .updates import MOST_CHOICES, row_of_updates, visible_updates
@@ -50,44 +50,67 @@ S = TypeVar("S", bound=Scatter | Update)
 
 
 def find_roots(graph: Graph, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> list[Root]:
+    """The roots of all that is stored of a graph, its loops included.
+
+    Raises NotPlain with all values that must be stored first.
+    """
     result: list[Root] = []
+    asked: list[Node] = []
     places = next((one.places for one in loops.values()), InPlace())
     stacks = {node for one in loops.values() for node in one.stacks.values()}
     rows = {value: row for one in loops.values() for value, row in one.in_storage.items()}
     early = set(lowering.padded.values())
-    for node in graph.nodes:
+
+    def roots_at(node: Node) -> Iterator[Root]:
         if node in lowering.padded:  # made where the first reader may be, of what is inside
-            result.extend(_roots_of(lowering.padded[node], lowering))
+            yield from _roots_of(lowering.padded[node], lowering)
         if node in loops:
-            result.extend(_roots_of_loop(loops[node], lowering, loops))
+            yield from _roots_of_loop(loops[node], lowering, loops)
         elif places.writes(node):
-            result.append(_root_of_write(node, places, lowering))
+            yield _root_of_write(node, places, lowering)
         elif node in rows and node.operator is gemm:
             storage, row = rows[node]
-            result.extend(_roots_of_gemm(node, lowering, storage, (row,)))
+            yield from _roots_of_gemm(node, lowering, storage, (row,))
         elif node in rows and runs_on_host(node):
             storage, row = rows[node]
-            result.append(host_root(node, lowering, storage, (row,)))
+            yield host_root(node, lowering, storage, (row,))
         elif node in rows:
-            result.extend(_row_roots(*rows[node], node, lowering.computed, lowering))
+            yield from _row_roots(*rows[node], node, lowering.computed, lowering)
         elif node not in stacks and node in lowering.stored and not node.is_input and node not in early:
-            result.extend(_roots_of(node, lowering))
+            yield from _roots_of(node, lowering)
+
+    for node in graph.nodes:
+        result += _made(asked, roots_at, node)
+    if asked:
+        raise NotPlain(*asked)
     return first_for_loops(result)
+
+
+def _made(asked: list[Node], make: Callable[..., Iterable[Root]], *arguments: Any) -> list[Root]:
+    """The roots that a function makes; none where values must be stored first, which join what is asked."""
+    try:
+        return [*make(*arguments)]
+    except NotPlain as request:
+        asked.extend(request.nodes)
+        return []
 
 
 def _roots_of_loop(loop: StepLoop, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> Iterator[Root]:
     """The carries before the first step; then the body, and what is stored of it after each step."""
+    asked: list[Node] = []
     for init, history, first in zip(loop.node.node.operands, loop.histories, loop.first):
         if history not in loop.replaced:
-            for root in _row_roots(history, number(first), init, lowering.element, lowering):
+            for root in _made(asked, _row_roots, history, number(first), init, lowering.element, lowering):
                 root.written_at = init.origin
                 yield root
     if loop.node.trips is not None:
         yield _root(StepCount, loop.node.node, (), lowering.element(loop.node.trips, ()), ())
-    inside = find_roots(loop.node.body, lowering, loops)
+    inside = _made(asked, find_roots, loop.node.body, lowering, loops)
     for value, storage, row in loop.stores:
         if loop.in_storage.get(value) != (storage, row):
-            inside.extend(_row_roots(storage, row, value, lowering.element, lowering))
+            inside += _made(asked, _row_roots, storage, row, value, lowering.element, lowering)
+    if asked:
+        raise NotPlain(*asked)
     for root in inside:
         root.steps = root.steps or loop.loops
         yield root
