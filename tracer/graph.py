@@ -13,7 +13,7 @@ from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from operator import attrgetter
+from operator import attrgetter, is_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -465,10 +465,10 @@ def made_anew(node: Node, operands: tuple[Node, ...]) -> Node:
 
 def with_operands(node: Node, operands: tuple[Node, ...]) -> Node:
     """The node itself if nothing changed, else the same operator on other operands."""
-    changed = [(new.spec, old.spec) for new, old in zip(operands, node.operands) if new is not old]
-    if not changed:
+    if all(map(is_, operands, node.operands)):
         return node
-    is_same = all(new is old or new == old for new, old in changed)
+    specs = ((new.spec, old.spec) for new, old in zip(operands, node.operands) if new is not old)
+    is_same = all(new is old or new == old for new, old in specs)
     if is_same and len(operands) == len(node.operands):
         return made_anew(node, operands)
     return make_node(node.operator, operands, node.attributes, node.origin, node.name)

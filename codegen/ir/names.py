@@ -40,6 +40,8 @@ class NamePool:
         self._loops = [one for one in LOOP_VARIABLES if one not in {*reserved}]
         self._taken = {*taken, *called_in_code(), *keyword.kwlist, *self._loops}
         self._taken |= {BLOCK, BLOCK_STOP, NEEDED}
+        self._last: dict[str, int] = {}
+        """The last number behind a name that was handed out."""
         self.wanted: dict[str, str] = {}
         """What each name that was handed out would be without a number behind it."""
 
@@ -60,11 +62,12 @@ class NamePool:
         base = re.sub(r"\W+", "_", wanted).strip("_") or "value"
         if base[0].isdigit():
             base = f"_{base}"
-        name, count = base, 0
+        name, count = base, self._last.get(base, 0)
         while name in self._taken:
             count += 1
             name = f"{base}_{count}"
         self._taken.add(name)
+        self._last[base] = count
         self.wanted[name] = base
         return name
 

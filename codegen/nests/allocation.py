@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+import numpy as np
+
 from pullback.tracer.graph import Node
 from pullback.tracer.loop import LoopNode
 from pullback.tracer.ops.control import loop_result
@@ -32,6 +34,8 @@ from .expression import AnyIndex, Index, Load
 from .extents import Symbol
 from .tree import Call, Host, Loop, LoopTree, Root, Stage, Store, View, roots_in
 
+Room = tuple[np.dtype, tuple[Symbol, ...], int]
+"""What storage a value takes: dtype, dimensions that are kept, and rows that take turns."""
 Lifetime = tuple[int, int]
 """The positions of the first write and of the last use, among the outermost loops or the stages."""
 
@@ -142,8 +146,8 @@ class Allocation:
 
     def _shared(self, scratch: Sequence[Node]) -> dict[Node, Node]:
         shared: dict[Node, Node] = {}
-        holds: dict[Node, Node] = {}
-        """For each array that may be used again, the value that it holds last."""
+        by_room: dict[Room, dict[Node, Node]] = {}
+        """For each array that may be used again, by its room, the value that it holds last."""
         for node in sorted(scratch, key=lambda one: self.lifetimes[one][0]):
             output = self._output_made_of(node)
             if output is not None and output not in shared.values():
@@ -151,9 +155,8 @@ class Allocation:
                 if node not in self.tree.rows:
                     self.tree.kept[node] = self.tree.kept[output]  # a row gets all dimensions
             elif self._is_whole(node) and not any(root.reduced for root in self.makers[node]):
-                owner = next(
-                    (one for one in reversed(holds) if self._may_follow(node, one, holds[one])), node
-                )
+                holds = by_room.setdefault(self._room(node), {})
+                owner = next((one for one in reversed(holds) if self._may_follow(node, holds[one])), node)
                 holds[owner] = node
                 if owner is not node:
                     shared[node] = owner
@@ -171,19 +174,17 @@ class Allocation:
     def _are_alike(self, one: Node, other: Node) -> bool:
         return one.dtype == other.dtype and self.tree.extents[one] == self.tree.extents[other]
 
-    def _take_like_room(self, one: Node, other: Node) -> bool:
-        return one.dtype == other.dtype and self._room(one) == self._room(other)
-
-    def _room(self, node: Node) -> tuple[list[Symbol], int]:
+    def _room(self, node: Node) -> Room:
+        """What storage it takes: values that take the same fit into one array."""
         symbols = self.tree.extents[node]
         rows = self.tree.rows[node] if self._takes_turns(node) else 0
-        return [symbols[dim] for dim in self.tree.kept[node]], rows
+        return node.dtype, tuple([symbols[dim] for dim in self.tree.kept[node]]), rows
 
-    def _may_follow(self, node: Node, array: Node, held: Node) -> bool:
-        """Whether a value may take the array of another, which holds a value now."""
+    def _may_follow(self, node: Node, held: Node) -> bool:
+        """Whether a value may take an array of its room that holds another value now."""
         begin, end = self.lifetimes[node][0], self.lifetimes[held][1]
-        return self._take_like_room(array, node) and (
-            end < self._others_end_before(begin) or (end == begin and self._is_updated_in_place(held, node))
+        return end < self._others_end_before(begin) or (
+            end == begin and self._is_updated_in_place(held, node)
         )
 
     def _others_end_before(self, place: int) -> int:
@@ -222,7 +223,7 @@ class Allocation:
             value, output = reader.value, reader.node
             is_alone = type(reader) is Store and not reader.steps and self.makers[output] == [reader]
             is_copy = isinstance(value, Load) and value.node is history and value.indices[1:] == reader.target
-            if is_alone and is_copy and output in self.outputs and self._take_like_room(history, output):
+            if is_alone and is_copy and output in self.outputs and self._room(history) == self._room(output):
                 return output
         return None
 

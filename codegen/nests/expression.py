@@ -241,7 +241,10 @@ def is_number(index: AnyIndex) -> bool:
 
 
 def plus(*indices: Index) -> Index:
-    """The sum, like terms merged."""
+    """The sum, like terms merged, as they are in each of the indices."""
+    indices = tuple([index for index in indices if index.terms])
+    if len(indices) == 1:
+        return indices[0]
     total: dict[frozenset[tuple[Factor, int]], tuple[int, tuple[Factor, ...]]] = {}
     for index in indices:
         for term in index.terms:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import field
+from functools import cached_property
 
 from pullback.tracer.graph import Graph, Node, new_node
 from pullback.tracer.loop import LoopNode, is_loop, loops_of
@@ -60,6 +61,12 @@ class StepLoop:
     """Results that are written row by row into an array of their own."""
     in_storage: dict[Node, tuple[Node, Index]] = field(default_factory=dict)
     """Results of the body that are computed straight into a row of a history or a stack."""
+
+    @cached_property
+    def merged(self) -> frozenset[Node]:
+        """The values of the body whose dimensions a reader merges."""
+        readers = (one for one in self.node.body.nodes if one.operator is m.reshape)
+        return frozenset(operand for one in readers if merges_dimensions(one) for operand in one.operands)
 
     @property
     def step(self) -> Index:
@@ -308,10 +315,8 @@ def _compute_into(
 
 def _may_be_row(node: Node, one: StepLoop, outputs: set[Node]) -> bool:
     """Whether whatever reads a value may read it in a row: BLAS, and Python, take it from there."""
-    readers = [reader for reader in one.node.body.nodes if node in reader.operands]
-    needs_array = any(reader.operator is m.reshape and merges_dimensions(reader) for reader in readers)
     has_rows = node.operator.family == "elementwise" or (runs_on_host(node) and node.spec.ndim > 0)
-    return has_rows and node not in outputs and not needs_array
+    return has_rows and node not in outputs and node not in one.merged
 
 
 def _enter_result(

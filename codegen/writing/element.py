@@ -240,8 +240,7 @@ class ElementWriter(IndexWriter):
             fixed = "_".join(str(one) for one in numbers if formula_of(one) is None)
             return f"{self.array(node).name}_{place + fixed or 'element'}"
         wanted = node.name or node.operator.noun
-        is_array = any(wanted == buffer.name for buffer in self.arrays.buffers.values())
-        return f"{wanted}_{place}" if is_array and place else wanted
+        return f"{wanted}_{place}" if place and wanted in self.arrays.names else wanted
 
     def _place(self, scope: Scope) -> str:
         """The variables of the loops around a scope: "ij"."""

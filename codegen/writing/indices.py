@@ -70,6 +70,11 @@ class Arrays:
     host_calls: dict[HostCall, str] = field(default_factory=dict)
     """What functions that Python runs are called."""
 
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """What the arrays are called."""
+        return frozenset(one.name for one in self.buffers.values())
+
 
 @record(eq=False)
 class Scope:
