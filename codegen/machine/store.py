@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import platformdirs
@@ -161,17 +162,29 @@ def text_of(filename: str) -> str | None:
 def load_module(path: Path) -> ModuleType:
     """The module of a path that `write_module` gave, under a unique name held in sys.modules.
 
-    The name holds the hash of the content, so the same source is the same module.
+    The name holds the hash of the content, so the same source is the same module. Its text runs when a name
+    of it is asked for, as machine code from disk needs nothing of it.
     """
     name = f"pullback_generated_{path.stem}"
     found = sys.modules.get(name)
     if found is not None:
         return found
-    module = ModuleType(name)
+    module = _Module(name)
     module.__file__ = str(path)
-    code = compile(_texts[path], str(path), "exec", dont_inherit=True)
-    exec(code, module.__dict__)
     return sys.modules.setdefault(name, module)
+
+
+class _Module(ModuleType):
+    """A module of a text in `_texts`, which has not run as long as names are missing."""
+
+    def __getattr__(self, name: str) -> Any:
+        filename = self.__dict__["__file__"]
+        if not name.startswith("__") and "__has_run__" not in self.__dict__:
+            exec(compile(_texts[Path(filename)], filename, "exec", dont_inherit=True), self.__dict__)
+            self.__dict__["__has_run__"] = True
+        if name not in self.__dict__:
+            raise AttributeError(f"{filename} has no {name}", name=name, obj=self)
+        return self.__dict__[name]
 
 
 # --- Machine code -----------------------------------------------------------------------------------------

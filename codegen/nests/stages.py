@@ -32,14 +32,16 @@ FEWEST_ITERATIONS = 4
 """Of a loop that threads share: fewer would leave some of them without a part."""
 FEWEST_ROWS = 16
 """Of a product, from which threads may share them: BLAS computes several rows at a time."""
+_RootsInside = dict[int, list[Root]]
 
 
 def split_into_stages(tree: LoopTree, parallel: bool | None) -> list[Stage]:
     """The items of the tree in stages, shared always, never, or (None) where that pays."""
+    inside = _roots_inside(tree)
     if parallel is not False:
         for item in tree.items:
-            _split_steps(item, tree, parallel)
-    tasks = _tasks(tree.items, tree, parallel)
+            _split_steps(item, inside, tree, parallel)
+    tasks = _tasks(tree.items, inside, tree, parallel)
     pays = _pays(parallel)
     if any(_counts_steps(item, tree) for item in tree.items):
         return _with_counted_steps(tasks, tree, pays)
@@ -84,14 +86,16 @@ def _is_long_loop(item: Item, tree: LoopTree) -> bool:
     return sum(item in root.path for root in tree.roots) > LONG
 
 
-def _split_steps(item: Item, tree: LoopTree, parallel: bool | None, times: int = 1) -> None:
+def _split_steps(
+    item: Item, roots: _RootsInside, tree: LoopTree, parallel: bool | None, times: int = 1
+) -> None:
     """Find the stages of each step of a loop, and of the loops inside, that is run so many times."""
     if not isinstance(item, Loop) or not item.steps:
         return
     times *= 1 if item.once or item.goes_on or item.extent.find().is_counted else item.extent.value
     for inner in item.items:
-        _split_steps(inner, tree, parallel, times)
-    tasks, stages = _tasks(item.items, tree, parallel), list[Stage]()
+        _split_steps(inner, roots, tree, parallel, times)
+    tasks, stages = _tasks(item.items, roots, tree, parallel), list[Stage]()
     pays = _pays(parallel, times)
     while tasks:
         group = _group(tasks, pays)
@@ -168,15 +172,19 @@ def _group(tasks: Sequence[_Task], pays: Pays) -> list[_Task]:
     return group if pays(sum(one.nanoseconds for one in group), True) else []
 
 
-def _tasks(items: list[Item], tree: LoopTree, parallel: bool | None) -> list[_Task]:
-    """Those of the tree, or of a loop over steps."""
-    roots: dict[int, list[Root]] = {id(item): [] for item in items}
+def _roots_inside(tree: LoopTree) -> _RootsInside:
+    """The roots that each item of the tree is or has in it, by the item's `id`."""
+    inside: _RootsInside = {}
     for root in tree.roots:
         for place in (*root.path, root):
-            if id(place) in roots:
-                roots[id(place)].append(root)
+            inside.setdefault(id(place), []).append(root)
+    return inside
+
+
+def _tasks(items: list[Item], roots: _RootsInside, tree: LoopTree, parallel: bool | None) -> list[_Task]:
+    """Those of the tree, or of a loop over steps."""
     views = tree.views
-    return [_task(item, roots[id(item)], views, tree, parallel) for item in items]
+    return [_task(item, roots.get(id(item), []), views, tree, parallel) for item in items]
 
 
 def _task(

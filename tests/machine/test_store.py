@@ -67,7 +67,15 @@ def test_a_module_that_fails_is_not_kept() -> None:
     path = store.write_module("1 / 0\n", "broken")
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
-            store.load_module(path)
+            store.load_module(path).anything  # noqa: B018
+
+
+def test_the_text_of_a_module_runs_when_a_name_is_asked_for() -> None:
+    module = store.load_module(store.write_module("value = [1]\n", "asked"))
+    assert "value" not in vars(module) and not hasattr(module, "__path__")
+    assert module.value is module.value and module.value == [1]
+    with pytest.raises(AttributeError, match="has no other"):
+        module.other  # noqa: B018
 
 
 def test_machine_code_comes_back_as_it_was(cache: Path) -> None:
