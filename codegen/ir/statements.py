@@ -242,6 +242,7 @@ def with_bodies(statement: Stmt, change: Callable[[Body], Body]) -> Stmt:
     if isinstance(statement, If):
         cases = tuple((condition, body) for (condition, _), body in zip(statement.cases, inside))
         return If(cases, inside[-1])
+    assert isinstance(statement, For | While | Shared)
     return replace(statement, body=inside[0])
 
 
@@ -268,7 +269,7 @@ def _with_expressions(
     if kind in _STATEMENTS and not concerns(part):
         return part
     changed = {}
-    for name in _changeable(kind):
+    for name in _changeable(kind):  # type: ignore[arg-type]
         old = getattr(part, name)
         if (other := _with_expressions(old, change, concerns)) is not old:
             changed[name] = other
