@@ -390,6 +390,28 @@ def test_brief_loops_are_not_made_of_vectors(
     assert ("llvm.loop.vectorize.enable" in optimised[-1][0]) == bool(brief)
 
 
+STENCIL = """
+def differences(x, y, out, other):
+    out[0] = x[0] - x[1]
+    other[0] = y[0] - y[1]
+    for i in range(1, x.shape[0] - 1):
+        product = x[i] * y[i]
+        out[i] = product + (x[i] - x[i + 1])
+        other[i] = product + (y[i] - y[i + 1])
+"""
+
+
+def test_stencils_behind_a_border_are_vectors(optimised: list[tuple[str, str]]) -> None:
+    """What the border has read is not carried into the interior, and so past what is stored there."""
+    function, plain = functions(STENCIL, "differences", *[array()] * 4)
+    x, y, *results = np.random.default_rng(0).standard_normal((6, 37))
+    function(x, y, *results[:2])
+    plain(x, y, *results[2:])
+    for found, expected in zip(results, results[2:]):
+        np.testing.assert_allclose(found[:-1], expected[:-1], rtol=1e-12)
+    assert re.search(r"load <\d+ x double>", optimised[-1][1])
+
+
 def test_recurrences_are_written_once(optimised: list[tuple[str, str]]) -> None:
     """Copies of their steps, which wait for each other, would take LLVM longer than all else."""
     loop = "    for i in range(1, x.shape[0]):\n        out[i] = out[i - 1] * 0.75 + x[i]\n"
@@ -407,6 +429,6 @@ def test_passes_that_are_spared_come_back(monkeypatch, tmp_path):
     first, last = dict(reversed(options)), dict(options)
     assert first == {
         "-enable-constraint-elimination": "false", "-enable-mem-access-versioning": "false",
-        "-disable-lsr": "true", "-disable-post-ra": "true",
+        "-enable-load-pre": "false", "-disable-lsr": "true", "-disable-post-ra": "true",
     }  # fmt: skip
     assert last == {name: {"true": "false", "false": "true"}[value] for name, value in first.items()}

@@ -42,7 +42,11 @@ def optimise(module: llvm.ModuleRef) -> None:
     tuning.loop_vectorization = True
     tuning.slp_vectorization = False  # loops are what kernels consist of
     builder = llvm.create_pass_builder(target_machine(), tuning)
-    with _set("enable-constraint-elimination", False), _set("enable-mem-access-versioning", False):
+    with (
+        _set("enable-constraint-elimination", False),
+        _set("enable-mem-access-versioning", False),
+        _set("enable-load-pre", False),
+    ):
         builder.getModulePassManager().run(module, builder)
     rare.inline_variants(module, builder)
     drop_unused_variants(module, builder)
@@ -62,10 +66,12 @@ def emit(module: llvm.ModuleRef) -> bytes:
 def _set(option: str, value: bool) -> Iterator[None]:
     """Spare LLVM a pass that generated code gains nothing from.
 
-    Constraint elimination takes a quarter of the time, for comparisons that are not there. Loop strength
-    reduction takes minutes where a loop walks dozens of arrays; to add an index to an address costs nothing.
-    The scheduler behind the allocation of registers takes the square of a block's length, half of all where
-    arguments are many, and processors put instructions in another order by themselves.
+    Constraint elimination takes a quarter of the time, for comparisons that are not there. The elimination of
+    partly redundant loads carries what neighbours read from one iteration into the next, and where something
+    is stored in between a stencil has no vectors; recurrences are carried in any case, behind the vectoriser.
+    Loop strength reduction takes minutes where a loop walks dozens of arrays; to add an index to an address
+    costs nothing. The scheduler behind the allocation of registers takes the square of a block's length, half
+    of all where arguments are many, and processors put instructions in another order by themselves.
 
     Options are for the process; Numba's lock is held meanwhile, so nobody else compiles.
     """
