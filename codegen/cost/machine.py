@@ -65,6 +65,8 @@ class Loops:
     """In loops that load and store a row of the result for each summed index: 0.1 to 0.2."""
     alone: float = 0.5
     """In loops that do not vectorise, of numbers of any size."""
+    begun: float = 5.0
+    """Before and behind the vectors of a loop, whatever it computes."""
 
 
 @record(frozen=True)
@@ -207,6 +209,22 @@ class Machine:
         load = self.multiplications * self.access
         saved = effort + (loads - 1) * load
         return saved >= 2 * load and (rounds - 1) * saved >= self.multiplications_to_keep(nbytes)
+
+    def nanoseconds_of_short_row(self, count: int, loops: int, effort: int, itemsize: int) -> float:
+        """What a row of few elements takes in loops over it, each of which has a share of the arithmetic.
+
+        It fills some vectors, and what remains is computed one element at a time, which takes as long as a
+        vector each.
+        """
+        lanes = self.vector // itemsize
+        return loops * self.loops.begun + (count // lanes + count % lanes) * lanes * self._each(effort, itemsize)
+
+    def nanoseconds_by_columns(self, count: int, accesses: int, effort: int, itemsize: int) -> float:
+        """The same where vectors hold elements of neighbouring rows, which arrays have far apart."""
+        return count * (self._each(effort, itemsize) + accesses * self.access)
+
+    def _each(self, effort: int, itemsize: int) -> float:
+        return self.nanoseconds_of_arithmetic(effort) * itemsize / NUMBER
 
     def nanoseconds_of_loop(self, elements: float, accesses: int, arithmetic: int, itemsize: int) -> float:
         """What a loop in vectors takes whose elements need some accesses and multiplications each."""

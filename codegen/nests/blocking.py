@@ -9,6 +9,9 @@ Likewise where dear values are computed and then added at positions from data, w
 operands of a scan: first the values of a block, in vectors, then the additions, one after another, then
 what is computed of these, in vectors again.
 
+Rows that are too short for vectors lie side by side: where dear values are computed in loops over a few
+columns, each such loop runs outside of the rows of a block, and vectors hold the rows of one column.
+
 And where two loops walk one array along its rows and another one across them: for a block of columns all
 rows, so that the lines that are crossed are in the cache when the next row reads or writes what is beside.
 """
@@ -16,6 +19,7 @@ rows, so that the lines that are crossed are in the cache when the next row read
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import groupby
 
 from pullback.tracer.graph import Node
@@ -27,6 +31,7 @@ from .expression import (
     Axis,
     Compute,
     Expression,
+    Index,
     Select,
     arithmetic,
     axes_in,
@@ -39,6 +44,8 @@ from .tree import Item, Loop, Root, Scan
 
 ROW_SHARE = 0.15
 """The arithmetic between a row's inner loops, against that in them, from which blocks pay."""
+LEAST_GAIN = 0.8
+"""Of the time that short rows take one by one, what they may take side by side."""
 STORED_ACROSS = 3
 """Elements that are loaded across rows in the time to store one there, which also fetches its line."""
 
@@ -130,9 +137,68 @@ def _in_blocks(loop: Loop, roots: list[Root], kept: dict[Node, tuple[int, ...]])
     runs: list[list[Item]] = []
     if any(map(_is_serial, loop.items)):
         runs = _alternating(_worth_vectors(loop))
+    elif _has_short_rows(loop, roots):
+        return _by_columns(loop, roots)
     elif _gains(loop, roots, kept):
         runs = [list(run) for _, run in groupby(loop.items, key=lambda item: isinstance(item, Loop))]
     return in_blocks_of(loop, runs, roots) if len(runs) > 1 else _in_tiles(loop, roots)
+
+
+def _has_short_rows(loop: Loop, roots: list[Root]) -> bool:
+    """Whether the loops inside of one over rows are too short for vectors of what is dear in them."""
+    inner = [one for one in loop.items if isinstance(one, Loop)]
+    if not inner or loop.extent.value < 2 * rows_of_block():
+        return False
+    columns = inner[0].extent
+    if any(one.extent is not columns or one.steps or one.outer or one.block for one in inner):
+        return False
+    inside = [root for root in roots if loop in root.path]
+    if any(root.path[-1] is not loop and root.path[-1] not in inner for root in inside):
+        return False
+    if not all(root.is_plain and _is_indexed(root) for root in inside):
+        return False
+    effort = accesses = 0
+    seen: set[Node] = set()
+    made = {root.node for root in inside}
+    for one in inner:
+        within = [root for root in inside if root.path[-1] is one]
+        effort += sum(arithmetic(root.value, seen) for root in within if root.value is not None)
+        accesses += len({place for root in within for place in _across(root, loop, made)})
+    itemsize, machine = max(root.node.dtype.itemsize for root in inside), this_machine()
+    by_rows = machine.nanoseconds_of_short_row(columns.value, len(inner), effort, itemsize)
+    by_columns = machine.nanoseconds_by_columns(columns.value, accesses, effort, itemsize)
+    return effort >= EXPENSIVE and by_columns < LEAST_GAIN * by_rows
+
+
+def _across(root: Root, loop: Loop, made: set[Node]) -> Iterator[tuple[Node, tuple[AnyIndex, ...]]]:
+    """Where a root reads and writes elements that neighbouring rows have far apart, but for scratch."""
+    axis = root.axis_of(loop)
+    stored = [] if root.reduced else [(root.node, root.target)]
+    for node, place in (*stored, *((one.node, one.indices) for one in root.reads if one.node not in made)):
+        if any(axis in axes_in(index) for index in place[:-1]):
+            yield node, place
+
+
+def _is_indexed(root: Root) -> bool:
+    """Whether all that it reads and writes lies where the loops say, not data."""
+    places = (root.target, *(one.indices for one in root.reads))
+    return all(isinstance(index, Index) for place in places for index in place)
+
+
+def _by_columns(loop: Loop, roots: list[Root]) -> Loop:
+    """A block of rows after another; in each its loops over columns, around those over rows."""
+    runs: list[list[Item]] = []
+    for is_loop, run in groupby(loop.items, key=lambda item: isinstance(item, Loop)):
+        runs += [[one] for one in run] if is_loop else [[*run]]
+    blocks = in_blocks_of(loop, runs, roots)
+    for place, part in enumerate(blocks.items):
+        assert isinstance(part, Loop)
+        inner = part.items[0]
+        if isinstance(inner, Loop):
+            part.items, inner.items, blocks.items[place] = inner.items, [part], inner
+            for root in part.items:
+                root.path[-2:] = inner, part
+    return blocks
 
 
 def _in_tiles(loop: Loop, roots: list[Root]) -> Loop:

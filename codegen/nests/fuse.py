@@ -112,6 +112,8 @@ def _storage(
         for dim in own:
             if (loop := _loop_of(root, root.target[dim])) and loop.outer and loop.outer in common:
                 in_blocks[root.node] = dim
+                if loop is root.path[-1]:  # rows lie side by side
+                    kept[root.node] = tuple(sorted(kept[root.node], key=lambda one: (one == dim, one)))
     return kept, in_blocks
 
 

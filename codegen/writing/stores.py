@@ -11,6 +11,7 @@ from pullback.tracer.ops.movement import slice_update
 from pullback.tracer.spec import BOOL
 
 from .. import ir
+from ..ir.names import BLOCK, BLOCK_STOP
 from ..nests.expression import Expression, Index, Literal, Within, number
 from ..nests.tree import Loop, LoopTree, RangeCheck, Reduction, Root, Search, Stage, Store
 from .element import ElementWriter
@@ -137,20 +138,24 @@ class RootWriter(ElementWriter):
         """Loops that fill the storage of a total, but for the dimensions that enclosing loops walk."""
         node, outside = root.node, root.complete_in
         indices: list[ir.Expr] = []
-        loops: list[tuple[ir.Variable, ir.Expr, int]] = []
+        loops: list[tuple[ir.Variable, ir.Expr, ir.Expr, int]] = []
         for dim in self.tree.kept[node]:
             index = root.target[dim]
-            axis = index.axis if isinstance(index, Index) else None
-            if axis is not None and root.bound.get(axis) in outside:
+            loop = root.bound.get(index.axis) if isinstance(index, Index) and index.axis else None
+            if loop in outside:
                 indices.append(self.position_in_storage(node, dim, index, scope))
+                continue
+            variable = ir.Variable(self.arrays.pool.loop_variable(depth_of(scope) + len(loops)))
+            extent = self.tree.extents[node][dim]
+            if loop is not None and loop.outer in outside:  # its rows of a block alone
+                loops.append((variable, ir.Variable(BLOCK), ir.Variable(BLOCK_STOP), 0))
             else:
-                variable = ir.Variable(self.arrays.pool.loop_variable(depth_of(scope) + len(loops)))
-                extent = self.tree.extents[node][dim]
-                loops.append((variable, self.extent(extent), extent.value))
-                indices.append(variable)
+                loops.append((variable, ir.number(0), self.extent(extent), extent.value))
+            is_of_block = self.tree.in_blocks.get(node) == dim
+            indices.append(ir.apply("subtract", variable, ir.Variable(BLOCK)) if is_of_block else variable)
         result: ir.Store | ir.For = ir.Store(ir.Load(self.array(node), tuple(indices)), start)
-        for variable, stop, count in reversed(loops):
-            result = ir.For(variable, ir.number(0), stop, (result,), count=count)
+        for variable, first, stop, count in reversed(loops):
+            result = ir.For(variable, first, stop, (result,), count=count)
         return result
 
     def _initial(self, node: Node) -> ir.Const:

@@ -1,5 +1,7 @@
 """Loops in blocks: sums at positions from data, and sums of many terms in single precision."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -256,3 +258,23 @@ def test_parts_of_complex_numbers_lie_beside_each_other():
     compiled = pb.compile(lambda z: z.real * z.imag)
     np.testing.assert_array_equal(compiled(z), z.real * z.imag)
     assert "for block in" not in compiled.source(z)
+
+
+def mixture(x, means, widths, weights):
+    logs = weights - widths - 0.5 * ((x[:, None] - means) * np.exp(-widths)) ** 2
+    largest = logs.max(axis=1, keepdims=True)
+    return np.sum(np.log(np.exp(logs - largest).sum(axis=1)) + largest[:, 0])
+
+
+@pytest.mark.parametrize("count, parallel", [(500, False), (500, True), (131, False)])
+def test_short_rows_lie_side_by_side(count, parallel):
+    rng = np.random.default_rng(0)
+    arrays = rng.standard_normal(count), *rng.standard_normal((3, 11))
+    both = pb.compile(pb.value_and_grad(mixture, argnums=(0, 1, 2, 3)), parallel=parallel)
+    for found in (both(*arrays), both(arrays[0][:70], *arrays[1:])):
+        rows = arrays[0][: found[1][0].size]
+        expected, wanted = pb.value_and_grad(mixture, argnums=(0, 1, 2, 3))(rows, *arrays[1:])
+        np.testing.assert_allclose(found[0], expected, rtol=1e-12)
+        for one, other in zip(found[1], wanted):
+            np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+    assert re.search(r"for j in range\(block, block_stop\):\n.*\n +exp_\w+\[i, j - block\] = exp", both.source(*arrays))
