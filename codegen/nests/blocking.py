@@ -40,7 +40,7 @@ from .expression import (
     loads,
     parts,
 )
-from .tree import Item, Loop, Root, Scan
+from .tree import Item, Loop, Root, Scan, roots_in
 
 ROW_SHARE = 0.15
 """The arithmetic between a row's inner loops, against that in them, from which blocks pay."""
@@ -137,14 +137,14 @@ def _in_blocks(loop: Loop, roots: list[Root], kept: dict[Node, tuple[int, ...]])
     runs: list[list[Item]] = []
     if any(map(_is_serial, loop.items)):
         runs = _alternating(_worth_vectors(loop))
-    elif _has_short_rows(loop, roots):
+    elif _has_short_rows(loop):
         return _by_columns(loop, roots)
     elif _gains(loop, roots, kept):
         runs = [list(run) for _, run in groupby(loop.items, key=lambda item: isinstance(item, Loop))]
     return in_blocks_of(loop, runs, roots) if len(runs) > 1 else _in_tiles(loop, roots)
 
 
-def _has_short_rows(loop: Loop, roots: list[Root]) -> bool:
+def _has_short_rows(loop: Loop) -> bool:
     """Whether the loops inside of one over rows are too short for vectors of what is dear in them."""
     inner = [one for one in loop.items if isinstance(one, Loop)]
     if not inner or loop.extent.value < 2 * rows_of_block():
@@ -152,7 +152,7 @@ def _has_short_rows(loop: Loop, roots: list[Root]) -> bool:
     columns = inner[0].extent
     if any(one.extent is not columns or one.steps or one.outer or one.block for one in inner):
         return False
-    inside = [root for root in roots if loop in root.path]
+    inside = [*roots_in(loop.items)]  # comparisons of positions among them
     if any(root.path[-1] is not loop and root.path[-1] not in inner for root in inside):
         return False
     if not all(root.is_plain and _is_indexed(root) for root in inside):

@@ -278,3 +278,12 @@ def test_short_rows_lie_side_by_side(count, parallel):
         for one, other in zip(found[1], wanted):
             np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
     assert re.search(r"for j in range\(block, block_stop\):\n.*\n +exp_\w+\[i, j - block\] = exp", both.source(*arrays))
+
+
+def test_positions_in_short_rows_are_compared_row_by_row():
+    def bags(table, positions):
+        return np.sum(np.tanh(table[positions].sum(axis=1)))
+
+    table, positions = np.random.default_rng(0).standard_normal(9), np.arange(500 * 11).reshape(500, 11) % 9
+    compiled = pb.compile(bags)
+    np.testing.assert_allclose(compiled(table, positions), bags(table, positions), rtol=1e-12)
