@@ -217,7 +217,8 @@ class Machine:
         vector each.
         """
         lanes = self.vector // itemsize
-        return loops * self.loops.begun + (count // lanes + count % lanes) * lanes * self._each(effort, itemsize)
+        filled = (count // lanes + count % lanes) * lanes
+        return loops * self.loops.begun + filled * self._each(effort, itemsize)
 
     def nanoseconds_by_columns(self, count: int, accesses: int, effort: int, itemsize: int) -> float:
         """The same where vectors hold elements of neighbouring rows, which arrays have far apart."""

@@ -277,7 +277,8 @@ def test_short_rows_lie_side_by_side(count, parallel):
         np.testing.assert_allclose(found[0], expected, rtol=1e-12)
         for one, other in zip(found[1], wanted):
             np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
-    assert re.search(r"for j in range\(block, block_stop\):\n.*\n +exp_\w+\[i, j - block\] = exp", both.source(*arrays))
+    found = re.search(r"for j in range\(block, block_stop\):\n.*\n +exp_\w+\[i, j - block\] =", both.source(*arrays))
+    assert found is not None
 
 
 def test_positions_in_short_rows_are_compared_row_by_row():
