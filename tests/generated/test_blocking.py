@@ -277,8 +277,8 @@ def test_short_rows_lie_side_by_side(count, parallel):
         np.testing.assert_allclose(found[0], expected, rtol=1e-12)
         for one, other in zip(found[1], wanted):
             np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
-    found = re.search(r"for j in range\(block, block_stop\):\n.*\n +exp_\w+\[i, j - block\] =", both.source(*arrays))
-    assert found is not None
+    by_columns = r"for j in range\(block, block_stop\):\n.*\n +exp_\w+\[i, j - block\] ="
+    assert re.search(by_columns, both.source(*arrays))
 
 
 def test_positions_in_short_rows_are_compared_row_by_row():
