@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import builtins
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from types import CellType
 from typing import Any, NamedTuple
 
@@ -62,19 +61,28 @@ def stands_for_built_in(name: str, value: Any) -> bool:
     return bool(_entered) and (real := _real.get(id(value))) is not None and vars(builtins).get(name) is real
 
 
-@contextmanager
-def standing(variables: Iterable[Standing]) -> Iterator[None]:
+class standing:
     """Inside, these variables hold stand-ins, but where the program has given them other values."""
-    entered: list[Standing] = []
-    try:
+
+    __slots__ = ("_entered", "_variables")
+
+    def __init__(self, variables: Iterable[Standing]) -> None:
+        self._variables = variables
+        self._entered: list[Standing] = []
+
+    def __enter__(self) -> None:
+        try:
+            with _lock:
+                for one in self._variables:
+                    if _enter(one):
+                        self._entered.append(one)
+        except BaseException:  # as of who interrupts
+            self.__exit__()
+            raise
+
+    def __exit__(self, *error: object) -> None:
         with _lock:
-            for one in variables:
-                if _enter(one):
-                    entered.append(one)
-        yield
-    finally:
-        with _lock:
-            for one in entered:
+            for one in self._entered:
                 _leave(one)
             if not _entered:
                 _real.clear()

@@ -51,6 +51,8 @@ class Trail:
         self._mappings: dict[int, tuple[Mapping[str, Any], Names]] = {}
         self._functions: list[FunctionType] = []
         self._classes: list[type] = []
+        self._special: dict[type, tuple[Mapping[str, Any], set[str]]] = {}
+        """The special methods of classes, which code runs without naming them."""
         self._instances: list[Any] = []
         self._without_code: list[Any] = []
         """Containers none of whose first elements has code."""
@@ -67,6 +69,7 @@ class Trail:
             (one.keys(), names - found, one) for one, names, found in self._known if names is not None
         ]
         self._whole = [(one, found) for one, names, found in self._known if names is None]
+        self._listed = [one for one, _ in (*self._whole, *self._special.values())]
         self._keys = self._all_keys()
         read = [(mapping, name) for mapping, _, found in self._known for name in found]
         self._entries = list(zip(*read)) or [(), ()]
@@ -91,8 +94,8 @@ class Trail:
         return _Fingerprint(roots, self._names).places.keys() == self._fingerprint.places.keys()
 
     def _all_keys(self) -> list[list[str]]:
-        """The names in each mapping of which all count, in order."""
-        return [list(mapping) for mapping, _ in self._whole]
+        """The names in each mapping of which all count, or all of special methods, in order."""
+        return list(map(list, self._listed))
 
     def _has_same_names(self) -> bool:
         """Whether names that were missing still are; one that is missing now, `_objects` comes upon."""
@@ -101,7 +104,9 @@ class Trail:
                 return False
         if self._all_keys() == self._keys:
             return True
-        return all(self._present(mapping, None) == found for mapping, found in self._whole)
+        return all(self._present(mapping, None) == found for mapping, found in self._whole) and all(
+            _special_names(mapping) == found for mapping, found in self._special.values()
+        )
 
     def _objects(self) -> list[Any]:
         """What has been read, as it is now; nothing if a name is missing.
@@ -135,8 +140,11 @@ class Trail:
         elif way == "_from_class":
             self._classes.append(value)
             for base in value.__mro__:
-                if not is_opaque(base.__module__):
-                    self._add_mapping(vars(base), None)
+                if base not in self._special and not is_opaque(base.__module__):
+                    own, names = vars(base), self._names_in(base)
+                    special = _special_names(own)
+                    self._special[base] = own, special
+                    self._add_mapping(own, None if names is None else names | special)
         elif way == "_from_module":
             self._add_mapping(vars(value), self._names_in(value))
         elif way == "_from_instance":
@@ -160,6 +168,10 @@ class Trail:
     def _present(self, mapping: Mapping[str, Any], names: Names) -> set[str]:
         found = set(mapping) if names is None else mapping.keys() & names
         return {name for name in found if not stands_for_built_in(name, mapping[name])}
+
+
+def _special_names(own: Mapping[str, Any]) -> set[str]:
+    return {name for name in own if name[:2] == "__"}
 
 
 SLOTS = tuple(map(operator.attrgetter, ("__code__", "__defaults__", "__kwdefaults__")))

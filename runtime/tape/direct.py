@@ -9,7 +9,7 @@ NotImplemented. Decompositions, which have several results, have a short way whe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,12 @@ _PAIRS_OF_NUMPY: dict[tuple[type, type], tuple[type[Tensor], bool, bool]] = {
     (PythonNumber, PythonNumber): (NumpyTensor, True, True),
 }
 """The same for NumPy's functions, which make numbers of NumPy's of Python's."""
+_PAIRS_IN_RULES: dict[tuple[type, type], tuple[type[Tensor], bool, bool]] = {
+    **_PAIRS,
+    **{(TorchTensor, other): (TorchTensor, True, False) for other in _OF_NUMPY},
+    **{(other, TorchTensor): (TorchTensor, False, True) for other in _OF_NUMPY},
+}
+"""The same for rules: what a node has saved is an array where it was no tensor's."""
 _USUAL = {"f": np.dtype("float64"), "b": np.dtype("bool")}
 """Of a kind of dtypes the one that is asked for first."""
 _new = object.__new__
@@ -88,23 +94,33 @@ def direct(
     reflected: bool = False,
     of_numpy: bool = False,
     kinds: str = "",
+    in_rules: bool = False,
 ) -> Function:
-    """The function of an operator on one or two operands, with its short way; `general` does all else.
+    """The function of an operator on one to three operands, with its short way; `general` does all else.
 
     Without a `general` one, or if that is the operator itself, it takes the operator's attributes by name. A
     `reflected` one takes the second operand first, as `x.__rmul__(2.0)`. A function `of_numpy` takes Python's
     numbers as NumPy's. The short way is for floating arrays, and complex ones that the operator takes, or for
-    those of other `kinds` of dtypes. Operators of other numbers of operands, and views, have none.
-    `function.around` gives the same around another form of `general`.
+    those of other `kinds` of dtypes. One `in_rules` takes arrays beside PyTorch's tensors. Operators of more
+    operands, of three that are not of elements, and views have none. `function.around` gives the same around
+    another form of `general`.
     """
-    make = {1: _of_one, 2: _of_two}.get(len(operator.operands))
-    if make is None or operator.variadic or operator.movement.is_view:
+    count = len(operator.operands)
+    is_short = count in (1, 2) or (count == 3 and operator.family == "elementwise")
+    if not is_short or operator.variadic or operator.movement.is_view:
         return general
-    plans = _Plans(operator, len(operator.operands), grad_name)
-    if not reflected:
-        function = make(operator, general, plans, of_numpy, kinds)
+    plans = _Plans(operator, count, grad_name)
+    kinds = kinds or _kinds_of(operator)
+    if count == 1:
+        function = _of_one(operator, general, plans, _KINDS_OF_NUMPY if of_numpy else _KINDS, kinds)
+    elif count == 3:
+        function = _of_three(operator, general, plans)
     else:
-        straight = make(operator, lambda other, self: general(self, other), plans, of_numpy, kinds)
+        pairs = _PAIRS_IN_RULES if in_rules else _PAIRS_OF_NUMPY if of_numpy else _PAIRS
+        straight = general if not reflected else lambda other, self: general(self, other)
+        function = _of_two(operator, straight, plans, pairs, kinds)
+    if reflected:
+        straight = function
 
         def function(self: Any, other: Any) -> Any:
             return straight(other, self)
@@ -119,7 +135,8 @@ def direct(
 def _in_rules(operator: Operator) -> Function:
     """The short way of an operator, of a view as well, and the operator itself for all else."""
     if not operator.movement.is_view:
-        return direct(operator, operator)
+        kinds = _kinds_of(operator) + ("" if operator.rules else "b")  # as those of logical operators
+        return direct(operator, operator, kinds=kinds, in_rules=True)
     short = direct_view(operator)
 
     def function(input: Any, **attributes: Any) -> Any:
@@ -138,10 +155,15 @@ def _kinds_of(operator: Operator) -> str:
     return CONTINUOUS if operator.of_complex else "f"
 
 
-def _of_one(operator: Operator, general: Function, plans: _Plans, of_numpy: bool, kinds: str) -> Function:
-    kind_of_result = (_KINDS_OF_NUMPY if of_numpy else _KINDS).get
+def _of_one(
+    operator: Operator,
+    general: Function,
+    plans: _Plans,
+    kinds_of_results: Mapping[type, type[Tensor]],
+    kinds: str,
+) -> Function:
+    kind_of_result = kinds_of_results.get
     evaluate, has_rule = operator.evaluate, operator.rule_for(0) is not None
-    kinds = kinds or _kinds_of(operator)
     usual = _USUAL[kinds[0]]
     takes_attributes = general is unsupported or general is operator
 
@@ -202,9 +224,14 @@ def _of_one(operator: Operator, general: Function, plans: _Plans, of_numpy: bool
     return function
 
 
-def _of_two(operator: Operator, general: Function, plans: _Plans, of_numpy: bool, kinds: str) -> Function:
-    case_of = (_PAIRS_OF_NUMPY if of_numpy else _PAIRS).get
-    evaluate, kinds = operator.evaluate, kinds or _kinds_of(operator)
+def _of_two(
+    operator: Operator,
+    general: Function,
+    plans: _Plans,
+    pairs: Mapping[tuple[type, type], tuple[type[Tensor], bool, bool]],
+    kinds: str,
+) -> Function:
+    case_of, evaluate = pairs.get, operator.evaluate
     usual = _USUAL[kinds[0]]
     takes_attributes = general is unsupported or general is operator
     with_rule = sum(1 << position for position in range(2) if operator.rule_for(position))
@@ -292,6 +319,89 @@ def _of_two(operator: Operator, general: Function, plans: _Plans, of_numpy: bool
         if plan.saves_result:
             node.result = result
             versions.append((-1, own, 0))
+        tensor._grad_fn = node
+        tensor._requires_grad = True
+        if versions or observers:
+            _note(node, versions)
+        return tensor
+
+    return function
+
+
+def _of_three(operator: Operator, general: Function, plans: _Plans) -> Function:
+    """Of operators of elements, whose first operand may be a condition, beside tensors also arrays."""
+    evaluate, chooses = operator.evaluate, operator.operands[0] == "condition"
+    with_rule = sum(1 << position for position in range(3) if operator.rule_for(position))
+
+    def function(*operands: Any, **attributes: Any) -> Any:
+        if attributes or len(operands) != 3 or innermost() is not None:
+            return general(*operands, **attributes)
+        kind: Any = None
+        dtype, mask, bit, values = None, 0, 1, []
+        for operand in operands:
+            value, own = operand, type(operand)
+            if (given := _KINDS.get(own)) is not None:
+                view = operand._view
+                if view is not None and view.seen != operand._cell[0]:
+                    operand.refresh()
+                value = operand._value
+                if type(value) is not ndarray:
+                    return general(*operands)
+                if kind is None or given._precedence > kind._precedence:
+                    kind = given
+                if operand._requires_grad:
+                    mask |= bit
+            elif own is float:
+                values.append(value)
+                bit <<= 1
+                continue
+            elif own is not ndarray and own is not np.float64:
+                return general(*operands)
+            found = value.dtype
+            if chooses and bit == 1:
+                if found.kind != "b":
+                    return general(*operands)
+            elif dtype is None and found.kind == "f":
+                dtype = found
+            elif found is not dtype and found != dtype:
+                return general(*operands)
+            values.append(value)
+            bit <<= 1
+        if dtype is None or kind is None or kind is PythonNumber:
+            return general(*operands)
+        try:
+            result = _quiet.run(evaluate, *values)
+        except Exception:  # which the general way explains
+            return general(*operands)
+        if type(result) is not ndarray or not result.ndim:  # an array, or a number, by who asks
+            return general(*operands)
+        tensor = make(result, kind)
+        mask &= with_rule
+        if not (mask and is_recording()):
+            return tensor
+        plan = plans[mask]
+        edges = [
+            (operand._grad_fn or operand, operand._output_nr) if mask >> position & 1 else None
+            for position, operand in enumerate(operands)
+        ]
+        node = plan.node({}, edges)
+        node.shapes = [values[position].shape for position in plan.positions]
+        if plan.saves_specs:
+            node.specs = specs_of(values, result)
+        versions: list[Any] = []
+        saved: list[Any] = [None, None, None]
+        for position in plan.saves:
+            value, operand = values[position], operands[position]
+            if value is not operand:
+                cell = operand._cell
+                versions.append((position, cell, cell[0]))
+            elif type(value) is ndarray and (noted := saved_values()) is not None:
+                value = noted.of_array(value)
+            saved[position] = value
+        node.operands = saved
+        if plan.saves_result:
+            node.result = result
+            versions.append((-1, tensor._cell, 0))
         tensor._grad_fn = node
         tensor._requires_grad = True
         if versions or observers:

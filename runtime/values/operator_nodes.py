@@ -213,7 +213,7 @@ class OperatorNode(SavingNode):
         for position, shape in zip(plan.positions, self.shapes):
             one = found[position]
             if one is not None and not (isinstance(one, Tensor) and one._value.shape == shape):
-                found[position] = sum_to_shape(one, shape)
+                found[position] = _summing_tensors()(one, shape)
         return found
 
     def _summed(self, pulled: Sequence[Any]) -> Sequence[Any]:
@@ -282,3 +282,9 @@ class OperatorNode(SavingNode):
     def _needs_values(self) -> bool:
         saved = (self.operands[position] for position in self.plan.saves) if self.operands else ()
         return self.plan.saves_result or any(type(value) is Node for value in saved)
+
+
+@functools.cache
+def _summing_tensors() -> Function:
+    """`sum_to_shape` in its form for Tensors."""
+    return OperatorNode.on_tensors(sum_to_shape)

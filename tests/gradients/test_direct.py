@@ -71,6 +71,36 @@ def test_an_operator_gives_by_its_short_way_what_apply_gives(name: str, kind: ty
             require_equal(gradients(found, operands), gradients(expected, operands))
 
 
+OF_THREE: dict[str, Callable[..., Any]] = {
+    "a condition that is an array": lambda x, y: np.where(np.arange(3) > 0, x, y),
+    "a condition that is computed": lambda x, y: np.where(x > y, x, 0.5),
+    "a condition of two dimensions": lambda x, y: np.where(np.eye(3) > 0, x, y),
+    "an array beside a tensor": lambda x, y: np.where(x > 0.0, np.arange(3.0), y * y),
+    "numbers for bounds": lambda x, y: np.clip(x, -0.5, 0.25),
+    "one bound": lambda x, y: np.clip(y, 0.0, None),
+}
+
+
+@pytest.mark.parametrize("kind", [TorchTensor, NumpyTensor])
+@pytest.mark.parametrize("name", OF_THREE)
+def test_an_operator_of_three_operands_gives_by_its_short_way_what_it_gives_generally(
+    name: str, kind: type[Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found() -> Any:
+        x, y = (make(array, kind).requires_grad_() for array in (np.array([-1.0, 0.2, 2.0]), np.ones(3)))
+        result = OF_THREE[name](x, y)
+        return described(result), result.detach()._value, gradients(result * result + x * y, [x, y])
+
+    (shown, value, slopes) = found()
+    with monkeypatch.context() as patch:
+        for function in (np.where, np.clip):
+            patch.delitem(DIRECT_FUNCTIONS, function)
+        general, expected, of_general = found()
+    assert shown == general
+    np.testing.assert_array_equal(value, expected)
+    require_equal(slopes, of_general)
+
+
 def test_operands_of_two_dtypes_take_the_general_way() -> None:
     single, double = (make(np.ones(2, dtype), NumpyTensor) for dtype in ("float32", "float64"))
     assert DIRECT["multiply"](single, double) is NotImplemented
@@ -528,6 +558,21 @@ def test_a_rule_that_is_recorded_takes_short_ways(monkeypatch: pytest.MonkeyPatc
     (second,) = pb.autograd.grad(first.sum(), [x])
     assert not {one.name for one in general} & {"cos", "sin", "multiply", "negative", "reshape", "expand"}
     np.testing.assert_allclose(second.numpy(), -np.sin(x._value) * x._value + 2 * np.cos(x._value))
+
+
+def test_recorded_rules_of_choices_among_arrays_take_short_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = make(np.array([0.5, -1.5, 2.0]), NumpyTensor).requires_grad_()
+    y = np.minimum(np.ones((2, 3)), x * x) * np.clip(x, -1.0, 1.0) * np.where(np.arange(3) > 0, x, 1.0)
+    general: list[Operator] = []
+    whole = Tensor.apply.__func__
+    monkeypatch.setattr(
+        Tensor, "apply", classmethod(lambda kind, one, *rest: general.append(one) or whole(kind, one, *rest))
+    )
+    (first,) = pb.autograd.grad(y.sum(), [x], create_graph=True)
+    (second,) = pb.autograd.grad(first.sum(), [x])
+    assert not general
+    np.testing.assert_allclose(first.detach().numpy(), [1.5, -2.0, 2.0])
+    np.testing.assert_allclose(second.numpy(), [6.0, 0.0, 0.0])
 
 
 def test_rules_of_two_operands_that_ask_for_specs_have_derivatives_of_higher_orders() -> None:

@@ -83,6 +83,8 @@ def test_it_holds_for_other_objects_of_the_same_code(module: Any) -> None:
     assert trail.fits(roots) and trail.fits(roots_of(module, 3.0, 5.0)) and trail.fits((roots[0], X[:1]))
     module.SCALE, module.LINKS[1] = 3.0, 7
     assert trail.fits(roots)
+    module.Part.unread = other
+    assert trail.fits(roots)
 
 
 def other(x: Any, *rest: Any) -> Any:

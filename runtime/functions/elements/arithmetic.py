@@ -5,6 +5,7 @@ Operands are tensors that broadcast, or Python numbers, which take the tensor's 
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -359,9 +360,12 @@ def clamped_directly(input: Any = None, min: Any = None, max: Any = None, *more:
         return NotImplemented
     low = lowest(value.dtype) if min is None else min
     high = highest(value.dtype) if max is None else max
-    return apply(e.clamp, input, low, high, grad_name="ClampBackward1")
+    return _clamp_by_numbers(input, low, high)
 
 
+_clamp_by_numbers = direct(
+    e.clamp, functools.partial(apply, e.clamp, grad_name="ClampBackward1"), "ClampBackward1"
+)
 _BOUNDS = (float, type(None))
 with_short_way(clamp, clamped_directly)
 

@@ -10,11 +10,10 @@ from ....tracer.errors import ArgumentError, DTypeError
 from ....tracer.operator import Operator
 from ....tracer.ops import elementwise as e
 from ....tracer.spec import BOOL, CONTINUOUS
-from ....tracer.trace import innermost
-from ...tape.apply import apply, wrap
+from ...tape.apply import apply
+from ...tape.direct import direct
 from ...values import dtypes
 from ...values.tensor import Tensor
-from ...values.value_kinds import PythonNumber
 from ..common import (
     Operand,
     array_dtype,
@@ -206,26 +205,8 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
     return apply(e.where, mask, *_choices(mask, input, other), grad_name="WhereBackward0")
 
 
-def where_directly(condition: Any = None, input: Any = None, other: Any = None, *more: Any) -> Any:
-    """A choice among floats of one dtype by its short way; NotImplemented for what takes a closer look."""
-    mask = condition._value if isinstance(condition, Tensor) else condition
-    if type(mask) is not np.ndarray or mask.dtype != BOOL or more:
-        return NotImplemented
-    shape, dtype = mask.shape, None
-    for one in (input, other):
-        if type(one) is float:
-            continue
-        value = one._value if isinstance(one, Tensor) and type(one) is not PythonNumber else None
-        if type(value) is not np.ndarray or value.shape != shape or value.dtype.kind != "f":
-            return NotImplemented
-        if dtype is not None and value.dtype != dtype:
-            return NotImplemented
-        dtype = value.dtype
-    if dtype is None or not shape or innermost() is not None:
-        return NotImplemented
-    return apply(e.where, wrap(condition), input, other, grad_name="WhereBackward0")
-
-
+where_directly = direct(e.where, grad_name="WhereBackward0")
+"""A choice among floats of one dtype by its short way; NotImplemented for what takes a closer look."""
 with_short_way(where, where_directly)
 
 
