@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Mapping, Sequence
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -210,42 +210,42 @@ class _Fingerprint:
         self._names = names
         self._kept: list[Any] = []
         """Whose ids are marks."""
-        pending = list(roots)
+        marks, places, pending = self.marks, self.places, list(roots)
         while pending:
             value = pending.pop()
             kind: Any = type(value)
             if kind in WITHOUT_CODE:
-                self.marks.append(_plain_mark(value) if kind in MARKED else None)
-            elif id(value) in self.places:
-                self.marks.append(self.places[id(value)])
-            elif isinstance(value, OPAQUE):
-                self.marks.append(("object", id(value)))
+                marks.append(_plain_mark(value) if kind in MARKED else None)
+            elif (key := id(value)) in places:
+                marks.append(places[key])
+            elif (way := way_from(kind)) in OPAQUE_WAYS or kind is BuiltinFunctionType:
+                marks.append(("object", key))
                 self._kept.append(value)
             else:
-                self.places[id(value)] = len(self.places)
-                found = self._parts(value, way_from(kind))
-                self.marks.append((id(kind), len(found)))
+                places[key] = len(places)
+                found = self._from_function(value) if way == "_from_function" else self._parts(value, way)
+                marks.append((id(kind), len(found)))
                 self._kept.append(kind)
                 pending += found
 
+    def _from_function(self, function: FunctionType) -> list[Any]:
+        code, variables, attributes = function.__code__, function.__globals__, function.__dict__
+        held = function.__defaults__, function.__kwdefaults__, attributes.get("__wrapped__")
+        self._kept += (code, variables)
+        self.marks.append((id(code), id(variables), *[one is None for one in held]))
+        found = [one for one in held if one is not None]
+        if function.__closure__:
+            found += _contents(function.__closure__)
+        return found + self._by_name(attributes) if attributes else found
+
     def _parts(self, value: Any, way: str) -> list[Any]:
-        if way == "_from_function":
-            self._kept += (value.__code__, value.__globals__)
-            self.marks += (id(value.__code__), id(value.__globals__))
-            found = _contents(value.__closure__ or ())
-            attributes = value.__dict__
-            found += (value.__defaults__, value.__kwdefaults__, attributes.get("__wrapped__"))
-            if attributes:
-                return found + self._by_name(attributes)
-            self.marks.append(())
-            return found
         if way == "_from_instance":
             return self._by_name(vars(value))
+        if way == "_from_container":
+            return self._elements(value)
         if way == "_from_slotted":
             elements = self._elements(value) if is_own_container(value) else []
             return elements + self._by_name(attributes_of(value))
-        if way == "_from_container":
-            return self._elements(value)
         return parts_of(value) if way == "_from_parts" else [wrapped_by(value)]
 
     def _by_name(self, holder: Mapping[str, Any]) -> list[Any]:
@@ -275,14 +275,16 @@ MARKED = (np.ufunc, np.ndarray)
 PLAIN = WITHOUT_CODE.difference(MARKED)
 """The others, whose objects are one kind."""
 ONE_KIND = frozenset({None})
-OPAQUE = (type, ModuleType, BuiltinFunctionType)
+OPAQUE_WAYS = ("_from_class", "_from_module")
+"""Those from objects which are what they are: of the call's alone what they hold counts."""
 
 
 def _plain_mark(value: Any) -> Any:
     """What stand-ins depend on: which function it is, or of which dtype an array."""
-    if type(value) is np.ufunc:
-        return value
-    return value.dtype.str if type(value) is np.ndarray else None
+    if type(value) is np.ndarray:
+        dtype = value.dtype
+        return dtype.char, dtype.isnative  # found sooner than `str`
+    return value if type(value) is np.ufunc else None
 
 
 def _contents(cells: Sequence[CellType]) -> list[Any]:

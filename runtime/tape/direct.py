@@ -32,7 +32,9 @@ EXACT = 2**53
 """Integers below are floats without loss."""
 _NUMPY = (NumpyTensor, NumpyScalar)
 _OF_NUMPY = (ndarray, np.float64, np.int64, np.bool_)
-_KINDS = {TorchTensor: TorchTensor, PythonNumber: PythonNumber} | dict.fromkeys(_NUMPY, NumpyTensor)
+_KINDS: dict[type, type[Tensor]] = {
+    TorchTensor: TorchTensor, PythonNumber: PythonNumber, **dict.fromkeys(_NUMPY, NumpyTensor),
+}  # fmt: skip
 """Of one operand's kind that of an array which is the result."""
 _KINDS_OF_NUMPY = _KINDS | {PythonNumber: NumpyTensor}
 """The same for NumPy's functions, which make numbers of NumPy's of Python's."""
