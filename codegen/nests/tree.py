@@ -279,8 +279,9 @@ class MatrixProduct(Call):
 
     @property
     def begins_at_identity(self) -> bool:
-        """Calls in loops add to zeros, if the array is theirs and there is nothing else to add to."""
-        return self.adds_over and self.node.operator is gemm and start_of(self.node) is None
+        """The first calls in loops add to zeros, if the array is theirs and there is nothing else to add to."""
+        is_alone = self.adds_over and self.node.operator is gemm and start_of(self.node) is None
+        return is_alone and self.product is self.node.attributes["products"][0]
 
     @property
     def operations(self) -> float:

@@ -138,6 +138,15 @@ def test_a_gradient_of_weights_used_twice_is_accumulated() -> None:
     assert len(calls(source)) == 6
 
 
+def test_calls_in_loops_add_to_what_a_call_before_them_has_left() -> None:
+    def function(x: Any, w: Any) -> Any:
+        return np.sum(np.dot(x, x) * w)
+
+    source = gradient_source(function, (3, 4, 4), (3, 4, 3, 4))
+    assert [", 1.0, d_x" in call for call in calls(source) if "d_x" in call] == [False, True]
+    assert "d_x[i, j, k] = 0.0" not in source
+
+
 def test_factors_are_taken_into_the_call() -> None:
     source = gradient_source(lambda x, w: np.mean((x @ w) ** 2), (20, 30), (30, 20))
     assert len(calls(source)) == 3
