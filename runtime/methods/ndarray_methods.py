@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from ...tracer.lost_numbers import note_size_asked
-from ...tracer.ops.elementwise import convert, identity
+from ...tracer.ops.elementwise import convert
 from ...tracer.spec import normalised_dim
 from ..functions import METHODS
 from ..functions.elements import complex_numbers
 from ..functions.selections.assignment import fill_
 from ..numpy_api.array_creation import FUNCTIONS
 from ..numpy_api.array_methods import Flat
-from ..tape.apply import apply, copied_in_order
+from ..tape.apply import apply, copied_in_order, laid_out
 from ..tensors.conversion import require_numbers
 from ..values.lost_gradients import refuse_loss
 from ..values.tensor import Tensor
@@ -46,7 +46,7 @@ def size(self: Tensor) -> Count:
 
 def copy(self: Tensor, order: str = "C") -> Tensor:
     """A copy in memory of its own, which gradients flow through."""
-    return as_kind(copied_in_order(self) if order == "C" else apply(identity, self), type(self))
+    return as_kind(copied_in_order(self, order), type(self))
 
 
 def astype(
@@ -56,8 +56,9 @@ def astype(
     kind = np.dtype(getattr(dtype, "numpy", dtype))
     if kind != self._value.dtype:
         require_numbers(kind)
-        return as_kind(apply(convert, self, dtype=kind, grad_name="ToCopyBackward0"), type(self))
-    return as_kind(apply(identity, self), type(self)) if copy else self
+        converted = apply(convert, self, dtype=kind, grad_name="ToCopyBackward0")
+        return as_kind(laid_out(converted, order), type(self))
+    return as_kind(copied_in_order(self, order) if copy else laid_out(self, order), type(self))
 
 
 def fill(self: Tensor, value: Any) -> None:

@@ -19,11 +19,12 @@ from ...tracer.ops.elementwise import identity
 from ...tracer.ops.movement import expand, reshape
 from ...tracer.spec import SUPPORTED
 from ..functions.common import as_dtype, fail
-from ..tape.apply import apply, copied_in_order
+from ..tape.apply import apply, copied_in_order, laid_out
 from ..tape.local import local
 from ..tensors.conversion import given_array, holds_tensor, joined, tensor_of
 from ..tensors.creation import size_of
 from ..tensors.grown_arrays import GrownArray
+from ..values.memory_order import pattern_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyTensor, as_kind, settled
 from .functions import FUNCTIONS
@@ -37,7 +38,7 @@ def _dtype(dtype: Any) -> np.dtype:
 
 def _constant(number: int) -> Callable[..., Any]:
     def create(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Any:
-        return full(shape, number, _dtype(dtype))
+        return full(shape, number, _dtype(dtype), order)
 
     return create
 
@@ -48,12 +49,17 @@ def full(
     """`np.full` as a Tensor; gradients flow to a `fill_value` that is a Tensor."""
     extents = size_of((shape,), "numpy.full")
     if dtype is not None and _dtype(dtype) not in SUPPORTED:
-        return np.full(extents, fill_value, _dtype(dtype))
-    if isinstance(fill_value, bool | int | float | complex) and not isinstance(fill_value, Tensor):
-        return local(np.full(extents, fill_value, None if dtype is None else _dtype(dtype)), NumpyTensor)
+        return np.full(extents, fill_value, _dtype(dtype), order)  # type: ignore[arg-type]
+    if _is_plain_number(fill_value):
+        kind = None if dtype is None else _dtype(dtype)
+        return local(np.full(extents, fill_value, kind, order), NumpyTensor)  # type: ignore[arg-type]
     filler = tensor_of(fill_value)
     filler = filler if dtype is None else as_dtype(filler, _dtype(dtype))
-    return as_kind(apply(identity, apply(expand, filler, shape=extents)), NumpyTensor)
+    return as_kind(copied_in_order(apply(expand, filler, shape=extents), order), NumpyTensor)
+
+
+def _is_plain_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float | complex) and not isinstance(value, Tensor)
 
 
 def _like(a: Any, made: np.ndarray | Tensor) -> np.ndarray | Tensor:
@@ -65,12 +71,24 @@ def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
     *, device: Any = None,
 ) -> np.ndarray | Tensor:  # fmt: skip
-    """`np.full_like` as a Tensor, of the kind of `a`."""
+    """`np.full_like` as a Tensor, of the kind of `a`, whose elements lie as those of `a`."""
     pattern = joined(a)
     pattern = pattern if isinstance(pattern, Tensor) else np.asarray(pattern)
+    kind = _dtype(dtype or pattern.dtype)
+    if shape is None:
+        if isinstance(pattern, Tensor):
+            pattern.refresh()
+            pattern = pattern_of(pattern._value)
+        is_plain = _is_plain_number(fill_value)
+        made = np.full_like(pattern, fill_value if is_plain else 0, kind, order, subok=False)  # type: ignore[arg-type]
+        if is_plain or not made.flags.c_contiguous:
+            filled = _tensor(made)
+            if not is_plain:
+                filled[...] = fill_value
+            return _like(a, filled)
     extents = pattern.shape if shape is None else shape
-    made = full(tuple(extents) if np.iterable(extents) else extents, fill_value, dtype or pattern.dtype)
-    return _like(a, made)
+    shape = tuple(extents) if np.iterable(extents) else extents
+    return _like(a, full(shape, fill_value, kind, "F" if order == "F" else "C"))
 
 
 def _constant_like(number: int) -> Callable[..., Any]:
@@ -78,7 +96,7 @@ def _constant_like(number: int) -> Callable[..., Any]:
         a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
         *, device: Any = None,
     ) -> Any:  # fmt: skip
-        return full_like(a, number, dtype, shape=shape)
+        return full_like(a, number, dtype, order, shape=shape)
 
     return create
 
@@ -87,7 +105,8 @@ def eye(
     N: int, M: int | None = None, k: int = 0, dtype: Any = None, order: str = "C", *, device: Any = None
 ) -> np.ndarray | Tensor:
     """`np.eye` as a Tensor."""
-    return _tensor(np.eye(int(N), None if M is None else int(M), int(k), _dtype(dtype)))
+    made = np.eye(int(N), None if M is None else int(M), int(k), _dtype(dtype), order)  # type: ignore[arg-type]
+    return _tensor(made)
 
 
 def identity_matrix(n: int, dtype: Any = None) -> np.ndarray | Tensor:
@@ -120,12 +139,12 @@ def array(
     result = values if dtype is None else as_dtype(values, _dtype(dtype))
     if result is object:
         if not copy and type(result) is NumpyTensor:
-            return result
+            return laid_out(result, order)
         if not copy:
             result = apply(reshape, result, shape=result._value.shape)
         else:
-            result = apply(identity, result) if type(result) is NumpyTensor else copied_in_order(result)
-    result = as_kind(result, NumpyTensor)
+            result = copied_in_order(result, order if type(result) is NumpyTensor else "C")
+    result = as_kind(laid_out(result, order), NumpyTensor)
     return result[(None,) * (ndmin - result.ndim)] if result.ndim < ndmin else result
 
 
@@ -147,8 +166,8 @@ def asarray(
 ) -> np.ndarray | Tensor:
     """`np.asarray`: an ndarray stays what it is, lists become Tensors."""
     if isinstance(a, np.ndarray | np.generic) and not isinstance(a, Tensor | GrownArray):
-        return np.asarray(a, None if dtype is None else _dtype(dtype))
-    return array(a, dtype, copy=copy)
+        return np.asarray(a, None if dtype is None else _dtype(dtype), order)  # type: ignore[call-overload]
+    return array(a, dtype, copy=copy, order=order)
 
 
 def contiguous(a: Any, dtype: Any = None) -> np.ndarray | Tensor:
@@ -180,13 +199,13 @@ def ndarray(
 ) -> np.ndarray | Tensor:
     """`np.ndarray`, called as `np.empty` is; over memory of others it is NumPy's."""
     if buffer is None and strides is None:
-        return full(shape, 0, _dtype(dtype))
+        return full(shape, 0, _dtype(dtype), order)
     return np.ndarray(shape, _dtype(dtype), buffer, offset, strides, order)
 
 
 def copied(a: Any, order: str = "K", subok: bool = False) -> np.ndarray | Tensor:
     """`np.copy` as a Tensor, of the kind of `a`."""
-    return _like(a, array(a))
+    return _like(a, array(a, order=order))
 
 
 def _made_of_several(name: str, *args: Any, **kwargs: Any) -> Any:

@@ -29,7 +29,7 @@ from ..values.asked import Asked
 from ..values.nodes import next_sequence
 from ..values.plain_arrays import MATRIX_REMEDY
 from ..values.tensor import Tensor
-from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, settled
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind, settled
 from .protocols import (
     AXIS_OPTIONS,
     DIRECT_FUNCTIONS,
@@ -178,7 +178,8 @@ class Flat:
         self._tensor = tensor
 
     def __getitem__(self, index: Any) -> Tensor:
-        return self._tensor.reshape(-1)[index]
+        found = self._tensor.reshape(-1)[index]
+        return as_kind(apply(identity, found), type(found)) if found.ndim else found  # a copy, in NumPy too
 
     def __setitem__(self, index: Any, value: Any) -> None:
         changed = apply(identity, self._tensor.reshape(-1))

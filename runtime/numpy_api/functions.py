@@ -25,7 +25,7 @@ from ..functions.matrices.einsum import einsum_in_their_dtype, multi_dot
 from ..functions.selections import selection
 from ..functions.selections.assignment import copy_
 from ..functions.shapes import joining, movement, parts
-from ..tape.apply import apply, copied_in_order
+from ..tape.apply import apply, copied_in_order, laid_out
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import PythonNumber, as_array
@@ -329,7 +329,7 @@ def _meshgrid(*xi: Any, indexing: str = "xy", sparse: bool = False, copy: bool =
         )
     else:
         grids = joining.meshgrid(*given, indexing=indexing)
-    return fresh(grids, xi) if copy else grids
+    return tuple(map(copied_in_order, grids)) if copy else grids
 
 
 # --- products -----------------------------------------------------------------------------------------
@@ -449,7 +449,7 @@ def _take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") ->
         index = PUBLIC["clamp"](index, 0, extent - 1)
     if axis is None:
         return selection.take(x, index)
-    return x[(*(slice(None) for _ in range(axis)), index)]
+    return laid_out(x[(*(slice(None) for _ in range(axis)), index)], "C")  # unlike what x[:, index] gives
 
 
 @implements(np.nan_to_num, shares=True)

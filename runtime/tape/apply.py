@@ -36,7 +36,7 @@ from ...tracer.origin import fail
 from ...tracer.quiet import Quiet
 from ...tracer.spec import COMPLEX, CONTINUOUS, INT64, real_dtype
 from ...tracer.trace import Trace, current_trace, innermost
-from ..values.memory_order import in_order, reshaped_in_place
+from ..values.memory_order import in_order, is_in_order, reshaped_in_place
 from ..values.modes import is_recording
 from ..values.nodes import observers
 from ..values.operator_nodes import OperatorNode, Plan, spec_of_operand, specs_of
@@ -409,13 +409,36 @@ def apart_from(x: Tensor, result: Tensor) -> Tensor:
     return apply(identity, result) if result._cell is x._cell else result
 
 
-def copied_in_order(tensor: Tensor) -> Tensor:
-    """A copy in C's order of memory; `identity` alone keeps the operand's."""
+def copied_in_order(tensor: Tensor, order: str | None = "C") -> Tensor:
+    """A copy in C's order of memory, in Fortran's ("F"), or in that of the two which it has ("A").
+
+    `identity` keeps the operand's ("K", or None).
+    """
+    if order == "A":
+        order = "F" if lies_in(tensor, "F") and not lies_in(tensor, "C") else "C"
     copied = apply(identity, tensor)
-    if not copied.is_contiguous():
+    if order is not None and not lies_in(copied, order):
         value = copied._value
-        copied._value = np.ascontiguousarray(value) if type(value) is ndarray else in_order(value)
+        is_array = type(value) is ndarray
+        copied._value = np.asarray(value, order=order) if is_array else in_order(value, order)
     return copied
+
+
+def laid_out(tensor: Tensor, order: str | None) -> Tensor:
+    """The tensor itself if it lies in an order of memory, else a copy that does."""
+    return tensor if order is None or lies_in(tensor, order) else copied_in_order(tensor, order)
+
+
+def lies_in(tensor: Tensor, order: str) -> bool:
+    """Whether the elements lie one behind the other in C's order, in Fortran's, in either ("A") or anyhow ("K")."""
+    if order == "K":
+        return True
+    if order == "A":
+        return lies_in(tensor, "C") or lies_in(tensor, "F")
+    value = tensor._value
+    if type(value) is not ndarray:
+        return is_in_order(value, order)
+    return value.flags.c_contiguous if order == "C" else value.flags.f_contiguous
 
 
 def of_kind(tensor: Tensor, kind: type[Tensor]) -> Tensor:

@@ -13,6 +13,7 @@ import numpy as np
 from ...tracer.graph import Node, make_node
 from ...tracer.lost_numbers import traced_number
 from ...tracer.ops.creation import full
+from ...tracer.ops.elementwise import identity
 from ...tracer.trace import Trace, current_trace, innermost
 from ..values.tensor import Tensor, make
 
@@ -61,7 +62,16 @@ def _signs(array: np.ndarray) -> np.ndarray:
 
 
 def node_of(array: np.ndarray) -> Node:
-    """What stands for a local array in the graph: one value everywhere needs no memory."""
+    """What stands for a local array in the graph, and lies as it does: one value everywhere needs no memory."""
+    found = _in_graph(array)
+    if array.flags.c_contiguous:
+        return found
+    found = identity(found)
+    current_trace().strides[found] = tuple(step // array.itemsize for step in array.strides)
+    return found
+
+
+def _in_graph(array: np.ndarray) -> Node:
     is_one_value = array.size > 0 and bool((array == array.flat[0]).all())
     if is_one_value and ((array.dtype.kind != "c" and array.flat[0] != 0) or not _signs(array).any()):
         value = traced_number(array.flat[0].item())

@@ -63,24 +63,36 @@ def in_order_of(node: Node, former: Node) -> Node:
     return found
 
 
-def in_order(node: Node) -> Node:
-    """The value in C's order."""
-    if is_in_order(node):
+def in_order(node: Node, order: str = "C") -> Node:
+    """The value in C's order, or in Fortran's ("F")."""
+    if is_in_order(node, order):
         return node
+    if order == "F":
+        dims = tuple(reversed(range(node.ndim)))
+        found = in_order(Node.apply(permute, (node,), {"dims": dims}))
+        return Node.apply(permute, (found,), {"dims": dims})
     flat = Node.apply(reshape, (node,), {"shape": (node.spec.size,)})
     found = Node.apply(reshape, (flat,), {"shape": node.shape})
     current_trace().strides[found] = _in_order(node.shape)  # also of what is expanded
     return found
 
 
-def is_in_order(node: Node) -> bool:
-    return not node.ndim or _reshaped(node.shape, strides_of(node), (node.spec.size,)) == (1,)
+def is_in_order(node: Node, order: str = "C") -> bool:
+    shape, strides = node.shape, strides_of(node)
+    if order == "F":
+        shape, strides = shape[::-1], strides[::-1]
+    return not node.ndim or _reshaped(shape, strides, (node.spec.size,)) == (1,)
 
 
 def _lie_alike(one: Node, other: Node) -> bool:
     """Whether two values of a shape lie in the same way; steps of dimensions of size 1 say nothing."""
     steps = zip(one.shape, strides_of(one), strides_of(other))
     return all(extent == 1 or step == other_step for extent, step, other_step in steps)
+
+
+def pattern_of(value: np.ndarray | Node) -> np.ndarray:
+    """An array that lies as a value does, for functions that ask nothing else of it."""
+    return value if isinstance(value, np.ndarray) else as_strided(BYTE, value.shape, strides_of(value))
 
 
 def strides_of(node: Node) -> Strides:

@@ -27,6 +27,7 @@ np.multiply(y, 1) | np.sum(y, axis=()) | np.max(y, axis=()) | np.mean(y, axis=()
 np.median(y[None], 0)
 np.resize(y, y.shape) | np.select([np.ones(4, bool)], [y]) | np.choose(np.zeros(4, int), [y]) | np.cumsum(y)
 np.tril(y.reshape(2, 2)) | np.triu(y.reshape(2, 2), -5) | np.diag(y) | np.unwrap(y * 0.01) | np.unique(y)
+y.flat[:] | y.flat[::2]
 y[[0, 1, 2, 3]] | y[np.ones(4, bool)] | np.ravel(y[::-1]) | y.reshape(2, 2).T.ravel() | y[::2].reshape(2, 1)
 np.ascontiguousarray(y[::2]) | np.fft.fftshift(y) | np.r_[y] | np.require(y[1:], requirements="O")
 """
@@ -43,11 +44,17 @@ y.conj() | y.real
 np.einsum("ij->ji", y.reshape(2, 2)) | np.reshape(y, (2, 2), order="F") | np.meshgrid(y, copy=False)[0]
 y.astype(float, copy=False) | y.reshape(2, 2).diagonal() * 1
 """
-EXPRESSIONS = [one.strip() for one in (COPIES + VIEWS).replace("\n", "|").split("|") if one.strip()]
-WAYS: dict[str, Callable[[Any], Any]] = {
-    "compiled": lambda function: pb.compile(function)(X.copy()),
-    "differentiated": lambda function: pb.vjp(function, X.copy())[0],
-    "gradient": lambda function: pb.compile(lambda x: pb.vjp(function, x)[0])(X.copy()),
+
+
+def _expressions(text: str) -> list[str]:
+    return [one.strip() for one in text.replace("\n", "|").split("|") if one.strip()]
+
+
+EXPRESSIONS = _expressions(COPIES + VIEWS)
+WAYS: dict[str, Callable[[Any, np.ndarray], Any]] = {
+    "compiled": lambda function, x: pb.compile(function)(x.copy()),
+    "differentiated": lambda function, x: pb.vjp(function, x.copy())[0],
+    "gradient": lambda function, x: pb.compile(lambda x: pb.vjp(function, x)[0])(x.copy()),
 }
 
 
@@ -67,7 +74,28 @@ def test_a_write_is_seen_where_it_is_plainly(expression: str, then: str) -> None
     function = program(expression, then)
     expected = function(X.copy())
     for way in WAYS.values():
-        for found, wanted in zip(way(function), expected, strict=True):
+        for found, wanted in zip(way(function, X), expected, strict=True):
+            np.testing.assert_allclose(found, wanted)
+
+
+ORDERED = """
+y.copy(order="F") | y.T.copy("A") | y.astype(float, order="F") | y.T.astype(np.float32, order="C")
+np.copy(y, order="F") | np.copy(y.T, order="C") | np.array(y, order="F") | np.array(y.T, order="C")
+np.asarray(y, order="F") | np.zeros((2, 3), order="F") + y | np.full((2, 3), y[0, 0], order="F")
+np.ones_like(y, order="F") | np.full_like(y.T, 2.0) | np.full_like(y.T, y[0, 0]) | np.empty_like(y.T) * 0.0
+np.eye(3, order="F") | np.take(y, [0, 1], axis=1) | np.meshgrid(y[0], y[1])[0]
+"""
+
+
+@pytest.mark.usefixtures("uncompiled")
+@pytest.mark.parametrize("expression", _expressions(ORDERED))
+def test_what_lies_in_an_order_that_is_asked_for_is_shown_flat_or_copied(expression: str) -> None:
+    variables: dict[str, Any] = {"np": np}
+    lines = f"g = {expression}; flat = g.reshape(-1); flat *= 3.0; g[0] += x[0, 0]; return g * 1.0, flat * 1.0"
+    exec(f"def f(x):\n    y = x * 1.0; {lines}", variables)
+    x = np.arange(1.0, 7.0).reshape(2, 3)
+    for way in WAYS.values():
+        for found, wanted in zip(way(variables["f"], x), variables["f"](x), strict=True):
             np.testing.assert_allclose(found, wanted)
 
 
@@ -79,7 +107,7 @@ def test_a_view_for_reading_is_not_written_to(expression: str) -> None:
         function(X.copy())
     for way in WAYS.values():
         with pytest.raises(pb.errors.PullbackError):
-            way(function)
+            way(function, X)
 
 
 def test_a_number_has_no_elements_to_write() -> None:
@@ -88,9 +116,9 @@ def test_a_number_has_no_elements_to_write() -> None:
         total[...] = 1.0
         return total
 
-    for way in (lambda function: function(X), *WAYS.values()):
+    for way in (lambda function, x: function(x), *WAYS.values()):
         with pytest.raises(TypeError, match="does not support item assignment"):
-            way(fill)
+            way(fill, X)
 
 
 NAMES = (
