@@ -9,7 +9,7 @@ import functools
 import inspect
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -337,7 +337,7 @@ def _meshgrid(*xi: Any, indexing: str = "xy", sparse: bool = False, copy: bool =
 
 @implements(np.dot)
 def _dot(a: Any, b: Any) -> Tensor:
-    x, y = promoted([a, b])
+    x, y = promoted([a, b], as_arrays=True)
     if not x.ndim or not y.ndim:
         return x * y
     if y.ndim <= 2:
@@ -345,16 +345,20 @@ def _dot(a: Any, b: Any) -> Tensor:
     return contraction.tensordot_of_equal_sizes(x, y, ([x.ndim - 1], [y.ndim - 2]))
 
 
-implements(np.vdot)(lambda a, b: contraction.vdot(*(one.reshape(-1) for one in promoted([a, b]))))
-implements(np.inner)(lambda a, b: contraction.inner(*promoted([a, b])))
-implements(np.outer)(lambda a, b: contraction.outer(*(one.reshape(-1) for one in promoted([a, b]))))
-implements(np.kron)(lambda a, b: contraction.kron(*promoted([a, b])))
-implements(np.linalg.multi_dot)(lambda arrays: multi_dot(promoted(list(arrays))))
+def _flat(operands: list[Any]) -> Iterator[Tensor]:
+    return (one.reshape(-1) for one in promoted(operands, as_arrays=True))
+
+
+implements(np.vdot)(lambda a, b: contraction.vdot(*_flat([a, b])))
+implements(np.inner)(lambda a, b: contraction.inner(*promoted([a, b], as_arrays=True)))
+implements(np.outer)(lambda a, b: contraction.outer(*_flat([a, b])))
+implements(np.kron)(lambda a, b: contraction.kron(*promoted([a, b], as_arrays=True)))
+implements(np.linalg.multi_dot)(lambda arrays: multi_dot(promoted(list(arrays), as_arrays=True)))
 
 
 @implements(np.tensordot)
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
-    x, y = promoted([a, b])
+    x, y = promoted([a, b], as_arrays=True)
     return as_array(contraction.tensordot_of_equal_sizes(x, y, axes))
 
 
@@ -364,7 +368,8 @@ def _cross(
 ) -> Tensor:
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = (movement.movedim(one, place, -1) for one, place in zip(promoted([a, b]), (axisa, axisb)))
+    given = zip(promoted([a, b], as_arrays=True), (axisa, axisb))
+    x, y = (movement.movedim(one, place, -1) for one, place in given)
     rank = max(x.ndim, y.ndim)
     x, y = (one[(None,) * (rank - one.ndim)] for one in (x, y))
     return movement.movedim(contraction.linalg_cross(x, y), -1, axisc)

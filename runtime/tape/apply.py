@@ -368,6 +368,10 @@ def link_view(
     if not isinstance(operand, Tensor):
         return
     value, source = tensor._value, operand._value
+    if operand._is_number:  # which has no memory that an array could show
+        if type(value) is ndarray:
+            tensor._value = value.copy()
+        return
     if type(value) is ndarray and not (
         value.base is source or (source.base is not None and value.base is source.base)
     ):

@@ -78,6 +78,17 @@ def test_a_write_is_seen_where_it_is_plainly(expression: str, then: str) -> None
             np.testing.assert_allclose(found, wanted)
 
 
+@pytest.mark.usefixtures("uncompiled")
+@pytest.mark.parametrize("number", ["x.sum()", "x[0]", "np.sin(x[1])", "np.dot(x, x)"])
+@pytest.mark.parametrize("array", ["np.atleast_1d(t)", "t.reshape(-1)", "t[None]", "t[...]", "np.asarray(t)"])
+def test_no_array_shows_the_memory_of_a_number(number: str, array: str) -> None:
+    variables: dict[str, Any] = {"np": np}
+    exec(f"def f(x):\n    t = {number}\n    w = {array}\n    w += 1.0\n    return t * 1.0, w * x", variables)
+    for way in WAYS.values():
+        for found, wanted in zip(way(variables["f"], X), variables["f"](X), strict=True):
+            np.testing.assert_allclose(found, wanted)
+
+
 ORDERED = """
 y.copy(order="F") | y.T.copy("A") | y.astype(float, order="F") | y.T.astype(np.float32, order="C")
 np.copy(y, order="F") | np.copy(y.T, order="C") | np.array(y, order="F") | np.array(y.T, order="C")
