@@ -279,7 +279,7 @@ class MatrixProduct(Call):
 
     @property
     def begins_at_identity(self) -> bool:
-        """The first calls in loops add to zeros, if the array is theirs and there is nothing else to add to."""
+        """The first calls in loops add to zeros, if the array is theirs and nothing else is added to."""
         is_alone = self.adds_over and self.node.operator is gemm and start_of(self.node) is None
         return is_alone and self.product is self.node.attributes["products"][0]
 

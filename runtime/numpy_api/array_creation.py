@@ -49,10 +49,10 @@ def full(
     """`np.full` as a Tensor; gradients flow to a `fill_value` that is a Tensor."""
     extents = size_of((shape,), "numpy.full")
     if dtype is not None and _dtype(dtype) not in SUPPORTED:
-        return np.full(extents, fill_value, _dtype(dtype), order)  # type: ignore[arg-type]
+        return np.full(extents, fill_value, _dtype(dtype), cast(Any, order))
     if _is_plain_number(fill_value):
         kind = None if dtype is None else _dtype(dtype)
-        return local(np.full(extents, fill_value, kind, order), NumpyTensor)  # type: ignore[arg-type]
+        return local(np.full(extents, fill_value, kind, cast(Any, order)), NumpyTensor)
     filler = tensor_of(fill_value)
     filler = filler if dtype is None else as_dtype(filler, _dtype(dtype))
     return as_kind(copied_in_order(apply(expand, filler, shape=extents), order), NumpyTensor)
@@ -80,7 +80,8 @@ def full_like(
             pattern.refresh()
             pattern = pattern_of(pattern._value)
         is_plain = _is_plain_number(fill_value)
-        made = np.full_like(pattern, fill_value if is_plain else 0, kind, order, subok=False)  # type: ignore[arg-type]
+        number, lying = fill_value if is_plain else 0, cast(Any, order)
+        made = np.full_like(pattern, number, kind, lying, subok=False)
         if is_plain or not made.flags.c_contiguous:
             filled = _tensor(made)
             if not is_plain:
@@ -105,8 +106,7 @@ def eye(
     N: int, M: int | None = None, k: int = 0, dtype: Any = None, order: str = "C", *, device: Any = None
 ) -> np.ndarray | Tensor:
     """`np.eye` as a Tensor."""
-    made = np.eye(int(N), None if M is None else int(M), int(k), _dtype(dtype), order)  # type: ignore[arg-type]
-    return _tensor(made)
+    return _tensor(np.eye(int(N), None if M is None else int(M), int(k), _dtype(dtype), cast(Any, order)))
 
 
 def identity_matrix(n: int, dtype: Any = None) -> np.ndarray | Tensor:
@@ -166,7 +166,7 @@ def asarray(
 ) -> np.ndarray | Tensor:
     """`np.asarray`: an ndarray stays what it is, lists become Tensors."""
     if isinstance(a, np.ndarray | np.generic) and not isinstance(a, Tensor | GrownArray):
-        return np.asarray(a, None if dtype is None else _dtype(dtype), order)  # type: ignore[call-overload]
+        return np.asarray(a, None if dtype is None else _dtype(dtype), cast(Any, order))
     return array(a, dtype, copy=copy, order=order)
 
 

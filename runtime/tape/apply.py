@@ -6,7 +6,7 @@ Every public function ends here, so this is the path to keep short: unwrap, eval
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -424,7 +424,7 @@ def copied_in_order(tensor: Tensor, order: str | None = "C") -> Tensor:
     if order is not None and not lies_in(copied, order):
         value = copied._value
         is_array = type(value) is ndarray
-        copied._value = np.asarray(value, order=order) if is_array else in_order(value, order)
+        copied._value = np.asarray(value, order=cast(Any, order)) if is_array else in_order(value, order)
     return copied
 
 
@@ -434,7 +434,7 @@ def laid_out(tensor: Tensor, order: str | None) -> Tensor:
 
 
 def lies_in(tensor: Tensor, order: str) -> bool:
-    """Whether the elements lie one behind the other in C's order, in Fortran's, in either ("A") or anyhow ("K")."""
+    """Whether the elements lie one behind the other in an order: C's, Fortran's, either ("A"), any ("K")."""
     if order == "K":
         return True
     if order == "A":

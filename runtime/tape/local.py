@@ -62,7 +62,7 @@ def _signs(array: np.ndarray) -> np.ndarray:
 
 
 def node_of(array: np.ndarray) -> Node:
-    """What stands for a local array in the graph, and lies as it does: one value everywhere needs no memory."""
+    """What stands for a local array in the graph, and lies as it does."""
     found = _in_graph(array)
     if array.flags.c_contiguous:
         return found
@@ -72,6 +72,7 @@ def node_of(array: np.ndarray) -> Node:
 
 
 def _in_graph(array: np.ndarray) -> Node:
+    """One value everywhere needs no memory."""
     is_one_value = array.size > 0 and bool((array == array.flat[0]).all())
     if is_one_value and ((array.dtype.kind != "c" and array.flat[0] != 0) or not _signs(array).any()):
         value = traced_number(array.flat[0].item())

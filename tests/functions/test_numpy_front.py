@@ -589,6 +589,16 @@ def test_complex_arrays_are_conjugated_and_rounded_as_numpys(function: Any) -> N
     assert pb.is_tensor(np.imag(pb.tensor(x))) and not np.imag(pb.tensor(x)).any()
 
 
+@pytest.mark.usefixtures("uncompiled")
+@pytest.mark.parametrize("function", [np.dot, np.outer, np.inner, np.vdot, np.kron])
+def test_products_take_numbers_as_arrays(function: Callable[..., Any]) -> None:
+    def product(x: Any) -> Any:
+        return function(1.5, x[:1] if function is np.vdot else x)
+
+    x = np.ones(2, np.float32)
+    assert product(x).dtype == pb.compile(product)(x).dtype == pb.vjp(product, x)[0].dtype == np.float64
+
+
 def test_sizes_of_1_go_with_any_in_pytorchs_tensordot_alone() -> None:
     row = np.ones((1, 2))
     other = np.ones((3, 2))

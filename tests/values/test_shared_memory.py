@@ -102,8 +102,8 @@ np.eye(3, order="F") | np.take(y, [0, 1], axis=1) | np.meshgrid(y[0], y[1])[0]
 @pytest.mark.parametrize("expression", _expressions(ORDERED))
 def test_what_lies_in_an_order_that_is_asked_for_is_shown_flat_or_copied(expression: str) -> None:
     variables: dict[str, Any] = {"np": np}
-    lines = f"g = {expression}; flat = g.reshape(-1); flat *= 3.0; g[0] += x[0, 0]; return g * 1.0, flat * 1.0"
-    exec(f"def f(x):\n    y = x * 1.0; {lines}", variables)
+    writes = f"y = x * 1.0; g = {expression}; flat = g.reshape(-1); flat *= 3.0; g[0] += x[0, 0]"
+    exec(f"def f(x):\n    {writes}\n    return g * 1.0, flat * 1.0", variables)
     x = np.arange(1.0, 7.0).reshape(2, 3)
     for way in WAYS.values():
         for found, wanted in zip(way(variables["f"], x), variables["f"](x), strict=True):
