@@ -189,14 +189,15 @@ def _by_columns(loop: Loop, roots: list[Root]) -> Loop:
     """A block of rows after another; in each its loops over columns, around those over rows."""
     runs: list[list[Item]] = []
     for is_loop, run in groupby(loop.items, key=lambda item: isinstance(item, Loop)):
-        runs += [[one] for one in run] if is_loop else [[*run]]
+        items = [*run]
+        runs += [[one] for one in items] if is_loop else [items]
     blocks = in_blocks_of(loop, runs, roots)
     for place, part in enumerate(blocks.items):
         assert isinstance(part, Loop)
         inner = part.items[0]
         if isinstance(inner, Loop):
             part.items, inner.items, blocks.items[place] = inner.items, [part], inner
-            for root in part.items:
+            for root in roots_in(part.items):
                 root.path[-2:] = inner, part
     return blocks
 

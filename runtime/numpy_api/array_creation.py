@@ -15,7 +15,6 @@ from typing import Any, cast
 import numpy as np
 
 from ...tracer.errors import ArgumentError
-from ...tracer.ops.elementwise import identity
 from ...tracer.ops.movement import expand, reshape
 from ...tracer.spec import SUPPORTED
 from ..functions.common import as_dtype, fail
