@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 import threading
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar, Token
 from types import CellType
 from typing import Any, NamedTuple
 
@@ -44,6 +45,7 @@ class _Entry:
     stand_in: Any
 
 
+_under_way: ContextVar[tuple[Standing, ...]] = ContextVar("standing", default=())
 _lock = threading.Lock()
 _entered: dict[tuple[int, Any], _Entry] = {}
 """By the identity of what holds a variable, and its name."""
@@ -64,11 +66,12 @@ def stands_for_built_in(name: str, value: Any) -> bool:
 class standing:
     """Inside, these variables hold stand-ins, but where the program has given them other values."""
 
-    __slots__ = ("_entered", "_variables")
+    __slots__ = ("_entered", "_token", "_variables")
 
     def __init__(self, variables: Iterable[Standing]) -> None:
         self._variables = variables
         self._entered: list[Standing] = []
+        self._token: Token[tuple[Standing, ...]] | None = None
 
     def __enter__(self) -> None:
         try:
@@ -76,16 +79,24 @@ class standing:
                 for one in self._variables:
                     if _enter(one):
                         self._entered.append(one)
+            self._token = _under_way.set((*_under_way.get(), *self._entered))
         except BaseException:  # as of who interrupts
             self.__exit__()
             raise
 
     def __exit__(self, *error: object) -> None:
+        if self._token is not None:
+            _under_way.reset(self._token)
         with _lock:
             for one in self._entered:
                 _leave(one)
             if not _entered:
                 _real.clear()
+
+
+def standing_now() -> tuple[Standing, ...]:
+    """The variables that hold stand-ins here, for code that runs once more when the transform has ended."""
+    return _under_way.get()
 
 
 def _enter(one: Standing) -> bool:

@@ -66,6 +66,8 @@ def _gamma(draw: Draw, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
 
 
 def _permutation(draw: Draw, x: Any, axis: int = 0) -> Any:
+    if not np.ndim(x):
+        return draw("permutation", x)
     return np.take(x, draw("permutation", x.shape[axis]), axis)
 
 
@@ -74,6 +76,8 @@ def _shuffle(draw: Draw, x: Any, axis: int = 0) -> None:
 
 
 def _choice(draw: Draw, a: Any, size: Any = None, *arguments: Any, axis: int = 0, **options: Any) -> Any:
+    if not np.ndim(a):
+        return draw("choice", a, size, *arguments, **options)
     return np.take(a, draw("choice", a.shape[axis], size, *arguments, **options), axis)
 
 

@@ -25,6 +25,7 @@ from ...tracer.trace import is_tracing
 from ..autograd.foreign_calls import call_python
 from ..autograd.rules import RuledCall
 from ..autograd.traced_rules import TracedCall
+from ..captures.standing_names import standing, standing_now
 from ..functions.loops.checkpointing import Segment, around, restored_leaf, saved_leaf
 from ..functions.stopping import stop_gradient
 from ..functions.structures import spec_of_tensor
@@ -102,7 +103,7 @@ def _recorded(equation: Equation, solution: Tensor) -> Tensor:
 class SolutionBackward(GradNode):
     """The tape's node of a solution; its edges lead to what the function closes over."""
 
-    __slots__ = ("equation", "function", "value")
+    __slots__ = ("equation", "function", "standing", "value")
 
     def __init__(
         self, equation: Equation, function: OfVector, solution: Tensor, edges: Sequence[Edge]
@@ -111,6 +112,7 @@ class SolutionBackward(GradNode):
         self.equation = equation
         self.function: OfVector | None = function
         self.value = solution.payload
+        self.standing = standing_now()
 
     def name(self) -> str:
         return f"{self.equation.name}Backward"
@@ -123,7 +125,8 @@ class SolutionBackward(GradNode):
             solution._grad_fn, solution._output_nr, solution._requires_grad = self, 0, True
         edges = [edge for edge in self.edges if edge is not None]
         inside = Segment(create_graph, [*edges, (self, 0)])
-        with reopened(target for target, _ in edges), keeping_saved_values():
+        reached = reopened(target for target, _ in edges)
+        with standing(self.standing), reached, keeping_saved_values():
             residual = self.equation.residual(around(self.function, restored_leaf))
             adjoint = self.equation.adjoint(residual, solution, wrap(cotangents[0]))
             with enable_grad():
@@ -133,7 +136,7 @@ class SolutionBackward(GradNode):
         return [None if edge is None else inside.caught_at(edge) for edge in self.edges]
 
     def release(self) -> None:
-        self.function = None
+        self.function, self.standing = None, ()
 
 
 # --- in a trace -------------------------------------------------------------------------------------------

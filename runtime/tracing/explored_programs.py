@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from types import CellType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -283,7 +283,8 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
     stand_ins = stand_ins_for(is_writing or has_methods, lists)
     replaced = _Replaced(functions, stand_ins, has_methods, attributes)
     concerned = replaced.concerned()
-    if plain in concerned and not is_fixed and replaced.are_in_variables():
+    makes_functions = any(map(_makes_functions, concerned))  # which a solver calls once more in its pass back
+    if plain in concerned and not (is_fixed or makes_functions) and replaced.are_in_variables():
         concerned = frozenset()  # rather than copies in each call
     standing = _asking(code)
     if plain not in concerned or not functions.keys() <= _named_by(plain, functions):
@@ -319,6 +320,12 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
         tuple(code.of_numbers),
         objects,
     )
+
+
+def _makes_functions(function: FunctionType) -> bool:
+    """Whether code makes functions, which may run when the call has ended."""
+    inner = (one for one in function.__code__.co_consts if isinstance(one, CodeType))
+    return any(not one.co_name.startswith("<") or one.co_name == "<lambda>" for one in inner)
 
 
 def _asking(code: Reached) -> list[Standing]:

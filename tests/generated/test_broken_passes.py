@@ -132,7 +132,7 @@ BROKEN: dict[str, Broken] = {
         lambda table, words: table[words], (normal(5, 2), np.array([0, 7])), "is no place in an array",
     ),
     "values in use at once share scratch": Broken(
-        patched(Allocation, "_may_follow", lambda own, node, array, _: own._are_alike(array, node)),
+        patched(Allocation, "_may_follow", lambda own, node, held: own._are_alike(held, node)),
         used_again, (normal(12, 12),), "computes something else",
     ),
     "memory that is in use is lent": Broken(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.integrate
 from scipy.interpolate import CubicSpline
 
 import pullback as pb
@@ -229,3 +230,16 @@ def test_a_compiled_function_is_traced_once_whoever_calls_it() -> None:
     known = helper.cache_info().traces
     helper(X), pb.grad(lambda x: base(x) + helper(x))(X)
     assert helper.cache_info().traces == known == 2
+
+
+class Decay:
+    def last(self, rate: Any, method: str) -> Any:
+        rates = lambda t, y: np.array([-rate * y[0]])  # noqa: E731
+        return scipy.integrate.solve_ivp(rates, (0.0, 0.5), [1.0], method=method).y[0, -1]
+
+
+@pytest.mark.parametrize("method", ["RK45", "Radau"])
+def test_what_a_method_gives_a_solver_is_called_on_the_way_back(method: str) -> None:
+    decay = Decay()
+    slope = pb.grad(lambda rate: decay.last(rate, method))(1.3)
+    np.testing.assert_allclose(slope, -0.5 * np.exp(-0.65), rtol=1e-3)

@@ -141,20 +141,18 @@ def test_an_array_that_cannot_hold_a_gradient_is_named() -> None:
 
 
 class Rotation:
-    def matrix(self, x: Any) -> Any:
-        return np.array([[x[0], -x[1]], [x[1], x[0]]])
+    def matrix(self, x: Any, array: Callable[..., Any] = np.array) -> Any:
+        return array([[x[0], -x[1]], [x[1], x[0]]])
 
 
 ROTATION = Rotation()
 
 
-def test_an_array_made_in_a_method_says_how_it_keeps_the_gradient() -> None:
+def test_an_array_made_by_another_name_says_how_it_keeps_the_gradient() -> None:
     def rotated(x: Any) -> Any:
         return ROTATION.matrix(x).sum()
 
-    advice = (
-        r"numpy\.array makes one of .*numpy\.array\(\.\.\., like=x\), or, in a method .*compile the function"
-    )
+    advice = r"numpy\.array makes one of .*like=x\), or call it by the module's name .*unless the function is compiled"
     with pytest.raises(errors.GradientError, match=advice):
         pb.grad(rotated)(np.ones(2))
     np.testing.assert_array_equal(pb.grad(pb.compile(rotated))(np.ones(2)), [2.0, 0.0])
@@ -198,7 +196,7 @@ def test_errors_of_the_user_are_left_alone() -> None:
 
     def caught(x: Any) -> Any:
         try:
-            return RNG.normal(x, 1.0).sum()
+            return RNG.poisson(x).sum() * x[0]
         except errors.GradientError:
             return (x * x).sum()
 
