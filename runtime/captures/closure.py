@@ -31,7 +31,7 @@ from ...tracer.spec import SUPPORTED
 from ..bytecode.code_names import names_of, place_of_name
 from ..bytecode.write_instructions import calls_taking_methods, imports, writes_of
 from ..tracing.asked_types import ASKED, BUILT_IN, REAL, is_as_in_python
-from ..tracing.stand_ins import IMPORTED, JOINED, WRITABLE, StandIns
+from ..tracing.stand_ins import IMPORTED, INDEXED, JOINED, WRITABLE, StandIns
 from ..values.dtypes import DType
 from ..values.foreign import module_of
 from ..values.modes import is_grad_enabled
@@ -65,11 +65,14 @@ LIMIT = 2000
 """Places that are explored at most; what lies beyond is guarded by identity."""
 
 
-def explore(roots: Sequence[tuple[Any, str]], changed: Changed = NOTHING) -> Reading:
+def explore(
+    roots: Sequence[tuple[Any, str]], changed: Changed = NOTHING, indexes_arrays: bool = False
+) -> Reading:
     """Explore a function and the objects among its static arguments, each with what to call it.
 
     Args:
         changed: what the function changes.
+        indexes_arrays: whether arrays that it makes are Tensors, since it reads them at traced positions.
 
     Raises:
         TraceError: it reaches what can't be read without using it up.
@@ -80,7 +83,7 @@ def explore(roots: Sequence[tuple[Any, str]], changed: Changed = NOTHING) -> Rea
     while True:
         explorer = _Explorer(names, stand_ins, reads_all, may_miss, changed)
         reached = tuple(explorer.root(root, label) for root, label in roots)
-        wanted = WRITABLE if explorer.is_writing else JOINED
+        wanted = INDEXED if indexes_arrays else WRITABLE if explorer.is_writing else JOINED
         found = wanted, explorer.reads_all, explorer.may_miss
         if explorer.attribute_names <= names and found == (stand_ins, reads_all, may_miss):
             return explorer.reading(reached)

@@ -73,6 +73,8 @@ class TracedFunction:
         """What this one is a transform of."""
         self.written: dict[int, Any] = {}
         """The containers that traces have changed, by identity."""
+        self.indexes_arrays = False
+        """Whether arrays that the function makes are Tensors in its traces; see `trace_call`."""
         self.forget_counts()
 
     def forget_counts(self) -> None:
@@ -106,6 +108,7 @@ class TracedFunction:
                 raise ConstantNeeded({ALL}, error) from None
             raise
         self.traces += 1
+        self.indexes_arrays |= traced.indexes_arrays
         if len(self.written) > known:  # which other traces may have read
             self.table.forget_variants()
         return traced
@@ -116,7 +119,16 @@ class TracedFunction:
         """The trace; anew where other threads may be what has drawn random numbers meanwhile."""
 
         def trace(answers: Sequence[np.ndarray], counters: LoopCounters) -> Traced:
-            return trace_call(self.function, call, self.name, answers, self.written, rolls_turns, counters)
+            return trace_call(
+                self.function,
+                call,
+                self.name,
+                answers,
+                self.written,
+                rolls_turns,
+                counters,
+                self.indexes_arrays,
+            )
 
         for _ in range(MOST_TRACES - 1):
             try:

@@ -227,6 +227,18 @@ CREATION: dict[Any, Creation] = {
     np.fromiter: of_elements,
 }  # fmt: skip
 """NumPy's function -> what makes a Tensor."""
+def _filled_by(function: Creation) -> Creation:
+    def create(*arguments: Any, **options: Any) -> Any:
+        made = function(*arguments, **options)
+        return _tensor(made) if type(made) is np.ndarray else made
+
+    return create
+
+
+SEQUENCES: dict[Any, Creation] = {
+    one: _filled_by(one) for one in (np.arange, np.linspace, np.logspace, np.geomspace)
+}
+"""Those whose arrays code seldom writes into, but may read at positions that are Tensors."""
 JOINING: dict[Any, Creation] = {
     np.array: array, np.asarray: asarray, np.asanyarray: asarray, np.ascontiguousarray: contiguous,
     np.asfortranarray: fortran, np.require: required,

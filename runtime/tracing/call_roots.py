@@ -16,9 +16,15 @@ from .signature import Call
 from .substitution import Substitution
 
 
-def explore_call(function: Callable[..., Any], call: Call, name: str, changed: Changed = NOTHING) -> Reading:
-    """What a call reaches."""
-    return explore(roots_of(function, call, name), changed)
+def explore_call(
+    function: Callable[..., Any],
+    call: Call,
+    name: str,
+    changed: Changed = NOTHING,
+    indexes_arrays: bool = False,
+) -> Reading:
+    """What a call reaches; see `explore`."""
+    return explore(roots_of(function, call, name), changed, indexes_arrays)
 
 
 def roots_of(function: Callable[..., Any], call: Call, name: str) -> list[tuple[Any, str]]:

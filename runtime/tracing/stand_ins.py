@@ -25,7 +25,14 @@ from ..functions import PUBLIC
 from ..functions.stopping import stop_gradient
 from ..methods.python_numbers import is_of_numbers
 from ..numpy_api.applying import JOINERS, Vectorized, enumerated
-from ..numpy_api.array_creation import CREATION, JOINING, OF_SEVERAL, full, of_elements
+from ..numpy_api.array_creation import (
+    CREATION,
+    JOINING,
+    OF_SEVERAL,
+    SEQUENCES,
+    full,
+    of_elements,
+)
 from ..numpy_api.polynomials import SERIES
 from ..numpy_api.protocols import FUNCTIONS, OF_OTHERS
 from ..numpy_api.values import as_python_number
@@ -343,6 +350,8 @@ JOINED = StandIns(_of_tensors)
 """For functions that do not write into arrays."""
 WRITABLE = StandIns(_of_tensors | _made)
 """For those that do: the arrays that they make are Tensors."""
+INDEXED = StandIns(_of_tensors | _made | {real: while_wanted(real, one) for real, one in SEQUENCES.items()})
+"""For those that read such arrays at positions which are Tensors: an ndarray would ask for the positions."""
 JOINED_ALONE, WRITABLE_ALONE = StandIns(_few), StandIns(_few | _made)
 """The same for functions that make no lists, most of which need no stand-in."""
 

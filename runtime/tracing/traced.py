@@ -114,6 +114,8 @@ class Traced:
     """What a call does to numbers that the function reaches and changes."""
     identities: Pattern | None = None
     """Which of the arguments, then of the sources, are one object, where the function asks."""
+    indexes_arrays: bool = False
+    """Whether arrays that the function makes are Tensors, since it reads them at traced positions."""
     hands_on: bool = False
     """Whether the results go to another program: then numbers stay arrays (`prefixes.py`)."""
 

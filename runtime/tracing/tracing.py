@@ -36,6 +36,7 @@ from ..captures.randomness import Streams, refuse_moved
 from ..captures.state import Updates
 from ..tape.apply import apply, cut_off, of_kind
 from ..tensors.grown_arrays import length_of
+from ..values.asked import AS_ARRAY
 from ..values.differentiated import differentiating, is_differentiated
 from ..values.flatten import Results
 from ..values.memory_order import layout_of
@@ -70,6 +71,7 @@ def trace_call(
     containers: dict[int, Any] | None = None,
     rolls_turns: bool = True,
     counters: LoopCounters = NONE,
+    indexes_arrays: bool = False,
 ) -> Traced:
     """Trace `function` on stand-ins for the arguments of `call`, along the path that this call takes.
 
@@ -78,6 +80,9 @@ def trace_call(
         containers: those that other traces have changed, by identity; this one adds its own.
         rolls_turns: whether `while` loops may become loops of other numbers of turns than this call takes.
         counters: Python's numbers that are traced values.
+        indexes_arrays: whether arrays that it makes are Tensors from the start. Else they are, in a second
+            trace, where the first one has an ndarray that is read at traced positions: it would hold for
+            these positions alone.
 
     Raises:
         OutputError: it returns what is no tensor.
@@ -86,10 +91,41 @@ def trace_call(
         TraceError: it calls itself without end.
     """
     written = {} if containers is None else containers
+
+    def trace(answers: Sequence[np.ndarray], indexes_arrays: bool) -> Traced:
+        return _traced(function, call, name, answers, written, rolls_turns, counters, indexes_arrays)
+
+    traced = trace(answers, indexes_arrays)
+    if indexes_arrays or len(answers) or traced.has_effects or not _asks_for_positions(traced):
+        return traced
+    try:
+        other = trace((), True)
+    except Exception:  # code that takes arrays alone
+        return traced
+    return traced if _asks_for_positions(other) else replace(other, indexes_arrays=True)
+
+
+def _asks_for_positions(traced: Traced) -> bool:
+    """Whether a trace holds for some integers or bools in arrays alone, since NumPy has asked for them."""
+    asked = (one.node for one in traced.guards.guards if one.question == AS_ARRAY)
+    return any(node.dtype.kind in "iub" and node.shape for node in asked)
+
+
+def _traced(
+    function: Callable[..., Any],
+    call: Call,
+    name: str,
+    answers: Sequence[np.ndarray],
+    written: dict[int, Any],
+    rolls_turns: bool,
+    counters: LoopCounters,
+    indexes_arrays: bool,
+) -> Traced:
     changed, kept = Changed(containers=written), 0
     while True:
         try:
-            return _Run(function, call, name, answers, changed, rolls_turns, counters).traced(written)
+            run = _Run(function, call, name, answers, changed, rolls_turns, counters, indexes_arrays)
+            return run.traced(written)
         except CachedFound as error:
             kept += len(error.properties)
             if kept > MOST_NUMBERS:
@@ -125,12 +161,13 @@ class _Run:
         changed: Changed,
         rolls_turns: bool,
         counters: LoopCounters,
+        indexes_arrays: bool,
     ) -> None:
         self.function = function
         self.call = call
         self.name = name
         self.leaves = call.described()
-        self.reading = explore_call(function, call, name, changed)
+        self.reading = explore_call(function, call, name, changed, indexes_arrays)
         self.substitution = Substitution(self.reading, self._replacement, name, draws=True)
         self.source_nodes: dict[Source, Node] = {}
         self.source_tensors: dict[Source, Tensor] = {}

@@ -25,6 +25,10 @@ ndarray = np.ndarray
 TRUTH_OF_SEVERAL = "Use x.any() or x.all(); to choose element by element, where(x, a, b)."
 
 
+AS_ARRAY = "Conversion to a NumPy array"
+"""What NumPy asks of a Tensor for which it has no other way, as of an index of an ndarray."""
+
+
 class Asked(Value):
     """The methods of Tensor that give values away."""
 
@@ -120,7 +124,7 @@ class Asked(Value):
                 "numpy.where, or the data and the mask as two arrays.",
                 ArgumentError,
             )
-        array = self._concrete("Conversion to a NumPy array")
+        array = self._concrete(AS_ARRAY)
         if dtype is not None and np.dtype(dtype) != array.dtype:
             return array.astype(dtype)
         return array.copy() if copy else array
