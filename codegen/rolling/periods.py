@@ -23,7 +23,7 @@ from ..rewriting.slices import part_of
 RUN = 8
 """Tokens that are compared to find the distances."""
 OCCURRENCES = 8
-"""How many equal runs back are looked at: a step may itself hold so many similar parts."""
+"""How many equal runs back are looked at."""
 MOST_PERIODS = 64
 """That are tried, the shortest first."""
 
@@ -52,14 +52,16 @@ def find_stretches(
     fewest_steps: Callable[[int], int],
     fewest_saved: int,
     ragged: bool = False,
+    occurrences: int = OCCURRENCES,
 ) -> Iterator[Stretch]:
     """Stretches of at least so many steps of a period that save so many operations, shortest periods first.
 
-    Those of `ragged` operations may have other extents in each step.
+    Those of `ragged` operations may have other extents in each step. A step may itself hold as many similar
+    parts as there are `occurrences`.
     """
     tokens = _tokens(sequence, _ragged_token if ragged else _token)
     weights = np.cumsum([0, *map(weight, sequence)])
-    for period in _periods(tokens, fewest_steps):
+    for period in _periods(tokens, fewest_steps, occurrences):
         equal = np.concatenate([[False], tokens[:-period] == tokens[period:], [False]])
         edges = np.flatnonzero(equal[1:] != equal[:-1])
         for start, stop in zip(edges[::2], edges[1::2]):
@@ -183,7 +185,7 @@ def whole_of(node: Node) -> Node:
     return node.operands[0] if node.operator is m.slice_ else node
 
 
-def _periods(tokens: np.ndarray, fewest_steps: Callable[[int], int]) -> list[int]:
+def _periods(tokens: np.ndarray, fewest_steps: Callable[[int], int], occurrences: int) -> list[int]:
     """Distances at which enough runs of tokens repeat, short ones first."""
     count = len(tokens) - RUN + 1
     if count < 2:
@@ -193,7 +195,7 @@ def _periods(tokens: np.ndarray, fewest_steps: Callable[[int], int]) -> list[int
         runs = runs * np.uint64(1_000_003) + tokens[offset : offset + count].astype(np.uint64)
     order = np.argsort(runs, kind="stable")
     found: dict[int, int] = {}
-    for back in range(1, OCCURRENCES + 1):
+    for back in range(1, occurrences + 1):
         earlier, later = order[:-back], order[back:]
         distances = (later - earlier)[runs[later] == runs[earlier]]
         for distance, times in zip(*np.unique(distances, return_counts=True)):

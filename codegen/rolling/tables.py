@@ -22,6 +22,8 @@ from .steps import FEWEST_IF_FUSED, FEWEST_NODES_SAVED
 
 FEWEST_ROWS = 8
 """Steps of which code is given a table."""
+MOST_PASSES = 64
+"""Of a loop inside of a step, which is not rolled yet."""
 MOST_ALIKE = 4
 """Such steps that are looked at as one."""
 
@@ -79,7 +81,10 @@ def _columns(
     And the place of an operand that is a constant; numbers stay as they are where steps will be written out,
     into one loop over elements.
     """
-    for stretch in find_stretches(sequence, lambda period: FEWEST_ROWS, FEWEST_NODES_SAVED):
+    found = find_stretches(
+        sequence, lambda period: FEWEST_ROWS, FEWEST_NODES_SAVED, occurrences=MOST_PASSES
+    )
+    for stretch in found:
         step = sequence[stretch.start : stretch.start + stretch.period]
         is_short = stretch.period * stretch.steps < FEWEST_IF_FUSED
         are_elements = any(node.spec.size > 1 for node in step)

@@ -57,7 +57,21 @@ def shaken(x: Any) -> Any:
     return (w**2).sum()
 
 
-SHAPES = {filtered: (40,), filtered_states: (40, 2), descended: (3,), weighed: (5,), shaken: (4,)}
+ROWS = np.random.default_rng(0).standard_normal((40, 3))
+
+
+def trained(w: Any) -> Any:
+    """A rate for each epoch, in a loop over parts of the data."""
+    for epoch in range(12):
+        for part in range(8):
+            x = ROWS[5 * part : 5 * part + 5]
+            w = w - 0.1 / (1 + epoch) * (x.T @ (np.tanh(x @ w) - 1))
+    return (w**2).sum()
+
+
+SHAPES = {
+    filtered: (40,), filtered_states: (40, 2), descended: (3,), weighed: (5,), shaken: (4,), trained: (3,),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("program", SHAPES)
