@@ -162,12 +162,24 @@ def _has_short_rows(loop: Loop) -> bool:
     made = {root.node for root in inside}
     for one in inner:
         within = [root for root in inside if root.path[-1] is one]
-        effort += sum(arithmetic(root.value, seen) for root in within if root.value is not None)
+        effort += sum(_arithmetic_along(root, one, seen) for root in within)
         accesses += len({place for root in within for place in _across(root, loop, made)})
     itemsize, machine = max(root.node.dtype.itemsize for root in inside), this_machine()
     by_rows = machine.nanoseconds_of_short_row(columns.value, len(inner), effort, itemsize)
     by_columns = machine.nanoseconds_by_columns(columns.value, accesses, effort, itemsize)
     return effort >= EXPENSIVE and by_columns < LEAST_GAIN * by_rows
+
+
+def _arithmetic_along(root: Root, loop: Loop, seen: set[Node]) -> int:
+    """Multiplications of what differs between the iterations of a loop: all else is computed before it."""
+    if root.value is None:
+        return 0
+    known: dict[Expression, set[Axis]] = {}
+    axes_of(root.value, known)
+    axis = root.axis_of(loop)
+    found = {one.node for one, axes in known.items() if isinstance(one, Compute) and axis in axes} - seen
+    seen |= found
+    return sum(node.operator.cost for node in found)
 
 
 def _across(root: Root, loop: Loop, made: set[Node]) -> Iterator[tuple[Node, tuple[AnyIndex, ...]]]:
