@@ -9,6 +9,7 @@ by halves: Jonsson and Kagstrom, "Recursive blocked algorithms for solving trian
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -35,7 +36,9 @@ NODES, WEIGHTS = 0.5 + 0.5 * _PLACES, 0.5 * _SHARES
 
 def schur_form(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A unitary basis and an upper triangle, of real matrices with blocks of two on its diagonal."""
-    triangle, *_, basis, _, info = routine("gees", a.dtype)(lambda x, y=None: None, a)
+    gees = partial(routine("gees", a.dtype), lambda x, y=None: None, a)
+    room = int(gees(lwork=-1)[-2][0].real) if len(a) > SMALL_EQUATION else 3 * len(a)  # for blocks of columns
+    triangle, *_, basis, _, info = gees(lwork=room)
     if info:
         raise np.linalg.LinAlgError("a matrix is not one for which LAPACK's iteration converges")
     return basis, triangle
