@@ -467,7 +467,7 @@ def _summed(first: Formula, second: Formula, sign: int) -> Formula | int | None:
     `3 * n - 2 * n` is `n`, `(n + m) - n` is `m`, and `(n + 2) - n` the number 2.
     """
     (one, more), (other, less) = terms_of(first), terms_of(second)
-    total = {size: one.get(size, 0) + sign * other.get(size, 0) for size in (*one, *other)}
+    total = _added(one, other, sign)
     if len(total) == len(one) + len(other):
         return None
     kept = {size: times for size, times in total.items() if times}
@@ -485,6 +485,10 @@ def _summed(first: Formula, second: Formula, sign: int) -> Formula | int | None:
     return _plus(written, more)
 
 
+def _added(one: dict[Formula, int], other: dict[Formula, int], sign: int) -> dict[Formula, int]:
+    return {size: one.get(size, 0) + sign * other.get(size, 0) for size in (*one, *other)}
+
+
 def _times(size: Formula, times: int) -> Formula:
     return size if times == 1 else Computed("multiply", (times, size), size.depth + 1)
 
@@ -499,8 +503,7 @@ def terms_of(formula: Formula) -> tuple[dict[Formula, int], int]:
             )
             if isinstance(more, int) and isinstance(less, int):
                 sign = 1 if formula.function == "add" else -1
-                total = {size: one.get(size, 0) + sign * other.get(size, 0) for size in (*one, *other)}
-                return total, more + sign * less
+                return _added(one, other, sign), more + sign * less
         if formula.function == "multiply":
             size, times = (first, second) if isinstance(first, _FORMULAS) else (second, first)
             if isinstance(times, int) and isinstance(size, _FORMULAS):

@@ -27,7 +27,7 @@ from .errors import LeakedTraceError
 from .graph import Node, make_named_input, make_node, next_serial, toposort
 from .ops import elementwise as e
 from .ops.creation import full, iota
-from .ops.movement import of_pairs, pairs_of, reshape, slice_
+from .ops.movement import of_pairs, pairs_of, reshape, row_of, slice_
 from .origin import UNKNOWN, Origin, current_origin, located_at
 from .records import record
 from .spec import INT64, Spec, real_dtype, require_supported, spec_of
@@ -438,7 +438,7 @@ class Trace:
         inputs = self._enter_drawn(draw(), draw)
         new: dict[Node, Node] = dict(zip(singles, inputs[len(tables) :]))
         for stack, table in zip(inputs, tables):
-            new.update((node, _row(stack, place)) for place, node in enumerate(table))
+            new.update((node, row_of(stack, place)) for place, node in enumerate(table))
         return _made_of(nodes, new)
 
     def ask(self, node: Node, question: str, form: Callable[[Node], Node] = itself) -> np.ndarray | None:
@@ -485,7 +485,7 @@ class Trace:
 
     def give_row(self, node: Node, stack: Node, place: int) -> None:
         """Let the input of a body be a row of a stack for as long as the body is traced."""
-        self.values.define(node, lambda: _row(stack, place))
+        self.values.define(node, lambda: row_of(stack, place))
         self._depths[node] = len(self.asked_of_rows)
 
     def depth_of(self, node: Node) -> int:
@@ -639,13 +639,6 @@ def _made_of(nodes: Iterable[Node], inputs: Mapping[Node, Node]) -> tuple[Node, 
                 node.operator, operands, node.attributes, origin=node.origin, name=node.name
             )
     return tuple(new.get(node, node) for node in nodes)
-
-
-def _row(stack: Node, place: int) -> Node:
-    """One of the values in a stack."""
-    shape = stack.shape[1:]
-    starts, stops = (place, *(0 for _ in shape)), (place + 1, *shape)
-    return reshape(slice_(stack, starts=starts, stops=stops, steps=(1,) * stack.spec.ndim), shape=shape)
 
 
 def is_tracing() -> bool:

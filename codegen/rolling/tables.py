@@ -13,7 +13,7 @@ import numpy as np
 
 from pullback.tracer.dims import plain
 from pullback.tracer.graph import Node, made_anew, toposort
-from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.movement import row_of
 from pullback.tracer.spec import Spec, spec_of
 
 from .periods import find_stretches
@@ -65,7 +65,7 @@ def _with_rows(
     for node in sequence:
         operands = tuple(
             [
-                _row(*rows[node, place]) if (node, place) in rows else new.get(one, one)
+                row_of(*rows[node, place]) if (node, place) in rows else new.get(one, one)
                 for place, one in enumerate(node.operands)
             ]
         )
@@ -127,9 +127,3 @@ def _contents(nodes: Sequence[Node], contents: Mapping[Node, np.ndarray]) -> lis
     if len({*nodes}) == 1 or any(one not in contents for one in nodes):
         return None
     return [contents[one] for one in nodes]
-
-
-def _row(table: Node, step: int) -> Node:
-    shape = table.shape[1:]
-    starts, stops = (step, *(0 for _ in shape)), (step + 1, *shape)
-    return m.reshape(m.slice_(table, starts=starts, stops=stops, steps=(1,) * table.spec.ndim), shape=shape)

@@ -207,16 +207,19 @@ def copied(a: Any, order: str = "K", subok: bool = False) -> np.ndarray | Tensor
     return _like(a, array(a, order=order))
 
 
-def _made_of_several(name: str, *args: Any, **kwargs: Any) -> Any:
-    """What NumPy's function makes of several arrays; it hands Tensors over to `front.py` itself."""
+def _as_tensors(name: str, *args: Any, **kwargs: Any) -> Any:
+    """What NumPy's function makes, as a Tensor; it hands Tensors over to `front.py` itself."""
     made = getattr(np, name)(*args, **kwargs)
     return _tensor(made) if type(made) is np.ndarray else made
 
 
-OF_SEVERAL: dict[Any, Creation] = {
-    getattr(np, name): functools.partial(_made_of_several, name)
-    for name in ("stack", "concatenate", "hstack", "vstack", "dstack", "column_stack", "tile", "repeat")
-}
+def _made_by_numpy(*names: str) -> dict[Any, Creation]:
+    return {getattr(np, name): functools.partial(_as_tensors, name) for name in names}
+
+
+OF_SEVERAL = _made_by_numpy(
+    "stack", "concatenate", "hstack", "vstack", "dstack", "column_stack", "tile", "repeat"
+)
 """NumPy's function -> what makes a Tensor of plain arrays and numbers."""
 CREATION: dict[Any, Creation] = {
     np.empty: _constant(0), np.zeros: _constant(0), np.ones: _constant(1), np.full: full,
@@ -227,17 +230,7 @@ CREATION: dict[Any, Creation] = {
     np.fromiter: of_elements,
 }  # fmt: skip
 """NumPy's function -> what makes a Tensor."""
-def _filled_by(function: Creation) -> Creation:
-    def create(*arguments: Any, **options: Any) -> Any:
-        made = function(*arguments, **options)
-        return _tensor(made) if type(made) is np.ndarray else made
-
-    return create
-
-
-SEQUENCES: dict[Any, Creation] = {
-    one: _filled_by(one) for one in (np.arange, np.linspace, np.logspace, np.geomspace)
-}
+SEQUENCES = _made_by_numpy("arange", "linspace", "logspace", "geomspace")
 """Those whose arrays code seldom writes into, but may read at positions that are Tensors."""
 JOINING: dict[Any, Creation] = {
     np.array: array, np.asarray: asarray, np.asanyarray: asarray, np.ascontiguousarray: contiguous,

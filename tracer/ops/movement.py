@@ -246,6 +246,11 @@ def between(x: Array, dim: int, start: int, stop: int, step: int = 1) -> Array:
     return slice_(x, starts=starts, stops=stops, steps=steps)
 
 
+def row_of(stack: Array, place: int) -> Array:
+    """stack[place]."""
+    return reshape(between(stack, 0, place, place + 1), shape=tuple(stack.shape[1:]))
+
+
 def _at(g: Array, part: Part, spec: Spec) -> Array:
     """The elements that a part without gaps fills."""
     stops = tuple(start + extent for start, extent in zip(part.starts, spec.shape))
