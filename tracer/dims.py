@@ -233,7 +233,7 @@ def canonical(formula: Formula) -> Formula:
 def spelled(formula: Formula | int | float) -> str:
     """The formula as text: that of a size of the same place in another trace of the function is the same."""
     if isinstance(formula, Source):
-        return formula.label
+        return formula.label if formula.equal is None else spelled(formula.equal)
     if isinstance(formula, Computed):
         return f"{formula.function}({', '.join(map(spelled, formula.operands))})"
     return repr(formula)

@@ -23,6 +23,7 @@ import numpy as np
 
 from . import lost_numbers
 from .concrete import ConcreteValues
+from .dims import equated_shapes
 from .errors import LeakedTraceError
 from .graph import Node, make_named_input, make_node, next_serial, toposort
 from .ops import elementwise as e
@@ -548,18 +549,23 @@ class Trace:
         return is_held_here_alone and one.array.nbytes <= LARGEST_SHARED and one.is_unchanged()
 
     def equal_captured(self) -> dict[Node, Node]:
-        """Of those captured arrays that nobody else holds, what is the same value as a captured one."""
-        shared: dict[tuple[Spec, bytes], Node] = {}
+        """Of those captured arrays that nobody else holds, what is the same value as a captured one.
+
+        Their sizes have one name from here on, in what has been traced as well.
+        """
+        first: dict[tuple[Spec, bytes], Node] = {}
+        shared: dict[Node, Node] = {}
         same: dict[Node, Node] = {}
         for one in self._captured:
             if self._is_own(one):
-                key = one.node.spec, one.content.tobytes()
-                if key not in shared:
+                found = first.setdefault((one.node.spec, one.content.tobytes()), one.node)
+                equated_shapes(found.shape, one.node.shape)
+                if found not in shared:
                     with located_at(UNKNOWN):
                         made = created(one.content)
-                    shared[key] = one.node if made is None else made
-                if shared[key] is not one.node:
-                    same[one.node] = shared[key]
+                    shared[found] = found if made is None else made
+                if shared[found] is not one.node:
+                    same[one.node] = shared[found]
         return same
 
     def keep_contents(self, is_constant: Callable[[np.ndarray], bool]) -> None:

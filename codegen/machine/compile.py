@@ -7,14 +7,12 @@ compilations, is imported (by `numba_backend`) only when something has to be com
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from llvmlite import binding as llvm
 
 from ...tracer.errors import CompilationError
 from ...tracer.recompilation import refuse_recompilation
@@ -22,8 +20,9 @@ from ...tracer.records import record
 from ...tracer.uninterrupted import uninterrupted
 from .. import blas, lapack, sorting
 from . import arguments, exchange, host_entry, store
+from .bundles import Bundle
 from .kernel_types import DEFAULT_OPTIONS, ArrayType, CompileOptions, ScalarType, given_arguments
-from .loading import SHARE, built_in, engine, entry_hash
+from .loading import SHARE, built_in, entry_hash, load_object
 
 
 @record
@@ -122,38 +121,33 @@ def _compile(
     options: CompileOptions,
     symbol: str,
 ) -> bytes:
-    """What `_load` reads: the names of the symbols the code needs, a line feed, the object code."""
+    """What `_load` reads."""
     from . import numba_backend  # Numba, which code from disk does not need
 
     try:
-        code, needed = numba_backend.compile_kernel(getattr(module, name), argument_types, options, symbol)
+        kernel = getattr(module, name)
+        return numba_backend.compile_kernel(kernel, argument_types, options, symbol).packed()
     except Exception as error:  # whatever Numba raises: the source is generated, so no class means "expected"
         types = ", ".join(map(str, argument_types))
         raise CompilationError(
             f"Numba could not compile {name}() in {module.__file__} for {types}. "
             f"The file holds the generated source; it also runs uncompiled."
         ) from error
-    return json.dumps(needed).encode() + b"\n" + code
 
 
 def _load(
     code: bytes, symbol: str, name: str, argument_types: tuple[ArrayType | ScalarType, ...]
 ) -> Callable[..., Any]:
     """The function `symbol` in `code`, as Python calls it."""
-    header, _, object_code = code.partition(b"\n")
-    needed = json.loads(header)
+    bundle = Bundle.unpacked(code)
     for library in (blas, lapack, sorting, host_entry, arguments):
-        library.register_symbols(needed)
-    memory = engine()
-    if SHARE in needed:
+        library.register_symbols(bundle.expected)
+    if SHARE in bundle.expected:
         from . import workers  # threads, which few programs need
 
         workers.load()
-    memory.add_object_file(llvm.ObjectFileRef.from_data(object_code))
-    memory.finalize_object()
-    return built_in(
-        name, memory.get_function_address(symbol), functools.partial(_refuse, name, argument_types)
-    )
+    addresses = [load_object(*one) for one in bundle.objects.items()]
+    return built_in(name, addresses[-1], functools.partial(_refuse, name, argument_types))
 
 
 def _refuse(name: str, expected: tuple[ArrayType | ScalarType, ...], *arguments: Any) -> None:

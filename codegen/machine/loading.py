@@ -56,9 +56,15 @@ def host_cpu_name() -> str:
 
 @functools.cache
 def target_machine(level: int = 2) -> llvm.TargetMachine:
+    """The one of `create_target_machine` for whoever holds llvmlite's lock."""
+    return create_target_machine(level)
+
+
+def create_target_machine(level: int = 2) -> llvm.TargetMachine:
     """LLVM's description of this processor, for code that is loaded as Numba loads its own.
 
-    At level 0 machine code takes a quarter of the time to make, and some three times as long to run.
+    At level 0 machine code takes a quarter of the time to make, and some three times as long to run. Threads
+    do not share one.
     """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -83,6 +89,20 @@ def engine() -> llvm.ExecutionEngine:
     memory = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))  # at exit, a thread may still be inside a kernel
     return memory
+
+
+_loaded: dict[str, int] = {}  # the addresses of symbols
+
+
+def load_object(symbol: str, code: bytes) -> int:
+    """The address of a symbol that object code defines; other code that is loaded finds it as well."""
+    if symbol not in _loaded:
+        memory = engine()
+        memory.add_object_file(llvm.ObjectFileRef.from_data(code))
+        memory.finalize_object()
+        _loaded[symbol] = memory.get_function_address(symbol)
+        define({symbol: _loaded[symbol]})
+    return _loaded[symbol]
 
 
 def define(symbols: Mapping[str, int]) -> None:
@@ -122,7 +142,7 @@ def _code_behind() -> list[Path]:
     """The files whose contents become part of the machine code, or decide what it is."""
     folder = Path(__file__).parents[1]
     called = ("blas", "lapack", "sorting", "host", *WHOLES, "../tracer/lapack")
-    own = ("arguments", "compile", "entry", "host_entry", "kernel_types", "loading", "sharing")
+    own = ("arguments", "bundles", "compile", "entry", "host_entry", "kernel_types", "loading", "sharing")
     names = (*called, *(f"machine/{name}" for name in own))
     packages = (*folder.glob("machine/numba_backend/*.py"), *folder.glob("vector_math/*.py"))
     files = [*(folder / f"{name}.py" for name in names), *sorted(packages)]

@@ -15,6 +15,7 @@ from functools import cache, partial
 
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import has_loops
+from pullback.tracer.ops.control import loop_result
 from pullback.tracer.verify import checked
 
 from ...tracer.records import record
@@ -71,7 +72,7 @@ def roll(graph: Graph) -> Rolled:
 def _roll_once(
     graph: Graph, notes: Counter[str], refused: dict[str, None], ragged: bool = False
 ) -> Graph | None:
-    sequence = [node for node in graph.nodes if not node.is_input and not node.is_constant]
+    sequence = _in_order(graph)
     place = {node: index for index, node in enumerate(sequence)}
     chosen: list[StepsOfLoop] = []
     last_use = cache(partial(_last_uses, graph, sequence))
@@ -118,6 +119,20 @@ def _roll_once(
             loops.remove(reason.loop)
             refused[_refusal(reason.loop.stretch, sequence, reason)] = None
     return None
+
+
+def _in_order(graph: Graph) -> list[Node]:
+    """What the graph computes; the results of a loop stand behind it, as a step has both or neither."""
+    results: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        if node.operator is loop_result:
+            results.setdefault(node.operands[0], []).append(node)
+    others = (
+        node
+        for node in graph.nodes
+        if not node.is_input and not node.is_constant and node.operator is not loop_result
+    )
+    return [one for node in others for one in (node, *results.get(node, ()))]
 
 
 def _fewest_steps(period: int) -> int:

@@ -307,6 +307,8 @@ class _MadeLoop:
         for offset in range(self.period):
             used = [node for node in self.column(offset) if node in self.graph.used_outside]
             value = self.values[offset]
+            if used and is_loop(used[0]):
+                raise CannotRoll("something else reads the results of a loop inside")
             if value is None or offset in self.loop.slices or all(node in self.finals for node in used):
                 continue
             if used == [self.column(offset)[-1]]:

@@ -19,7 +19,9 @@ from .staged import Staged, write
 from .staged import define as define_function
 
 _VECTOR_BITS = (128, 256, 512)  # of SSE and NEON, AVX2, AVX-512
-_PREFIX, _KEPT = "pullback.rare.", "llvm.compiler.used"
+KEPT = "llvm.compiler.used"
+"""The variable of what LLVM is to keep until loops are vectorised."""
+_PREFIX = "pullback.rare."
 _SIZES = {"float": 32, "double": 64}
 _INDEX = ir.IntType(32)
 
@@ -67,7 +69,7 @@ def _offer(function: ir.Function, variants: dict[int, ir.Function]) -> None:
 
 def inline_variants(module: llvm.ModuleRef, pass_builder: llvm.PassBuilder) -> None:
     """Inline what LLVM's vectoriser calls, as it comes after the inliner, and drop what it does not call."""
-    kept = next((one for one in module.global_variables if one.name == _KEPT), None)
+    kept = next((one for one in module.global_variables if one.name == KEPT), None)
     if kept is None:
         return
     kept.name, kept.linkage = f"{_PREFIX}kept", "internal"
@@ -157,7 +159,7 @@ def _add_attribute(function: ir.Function, attribute: str) -> None:
 
 def _keep(module: ir.Module, functions: list[ir.Function]) -> None:
     """Keep LLVM from dropping functions that nothing calls before loops are vectorised."""
-    name, pointer = _KEPT, ir.IntType(8).as_pointer()
+    name, pointer = KEPT, ir.IntType(8).as_pointer()
     if name not in module.globals:
         ir.GlobalVariable(module, ir.ArrayType(pointer, 0), name)
     used = module.globals[name]

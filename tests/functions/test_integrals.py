@@ -404,3 +404,19 @@ def test_what_is_not_supported_is_refused() -> None:
         solve(method="Euler")
     with pytest.raises(ArgumentError, match="adjoint='continuous' needs the times"):
         solve(adjoint="continuous")
+
+
+def test_integrals_of_all_rates_are_one_loop() -> None:
+    """What each makes anew, as the nodes of its rule, has one name: their searches are alike, to their sizes."""
+
+    def total(x: Any, rates: np.ndarray) -> Any:
+        def integral(rate: Any) -> Any:
+            return integrate.quad(lambda u: np.exp(-x * u * rate) * np.cos(u), 0.0, np.inf)[0]
+
+        return np.sum(np.stack([integral(rate) for rate in rates]) ** 2)
+
+    compiled = pb.compile(pb.value_and_grad(total))
+    rates = np.linspace(1.0, 2.0, 8)
+    for found, expected in zip(compiled(1.3, rates), pb.value_and_grad(total)(1.3, rates)):
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert compiled.source().count("while ") == 1

@@ -11,10 +11,10 @@ import pytest
 
 import pullback as pb
 from pullback.codegen.machine import compile as kernels
-from pullback.codegen.machine import numba_backend, store
+from pullback.codegen.machine import store
 from pullback.codegen.machine.compile import compile_function
 from pullback.codegen.machine.kernel_types import ArrayType, CompileOptions, ScalarType
-from pullback.codegen.machine.numba_backend import outline
+from pullback.codegen.machine.numba_backend import objects, outline
 
 INT64 = ScalarType(np.dtype("int64"))
 
@@ -35,14 +35,14 @@ def optimised(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[list[t
     monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(kernels, "_compiled", {})
     found: list[tuple[str, str]] = []
-    optimise = numba_backend.optimise
+    optimise = objects.optimise
 
-    def recorded(module: Any) -> None:
+    def recorded(module: Any, *how: Any, **options: Any) -> None:
         before = str(module)
-        optimise(module)
+        optimise(module, *how, **options)
         found.append((before, str(module)))
 
-    monkeypatch.setattr(numba_backend, "optimise", recorded)
+    monkeypatch.setattr(objects, "optimise", recorded)
     yield found
 
 
@@ -423,7 +423,7 @@ def test_passes_that_are_spared_come_back(monkeypatch, tmp_path):
     """LLVM's options are for the process: whoever compiles next finds them as they were."""
     monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))  # nothing is there that need not be compiled
     said = []
-    monkeypatch.setattr(numba_backend.llvm, "set_option", lambda name, option: said.append(option))
+    monkeypatch.setattr(objects.llvm, "set_option", lambda name, option: said.append(option))
     pb.compile(lambda x: x * 3.25 + 0.171)(np.ones(3))
     options = [one.split("=") for one in said]
     first, last = dict(reversed(options)), dict(options)

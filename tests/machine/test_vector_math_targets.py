@@ -16,7 +16,7 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 
 from pullback.codegen import vector_math
-from pullback.codegen.machine import numba_backend
+from pullback.codegen.machine.numba_backend import objects
 from pullback.codegen.vector_math import staged
 from pullback.codegen.vector_math.complex_numbers import PARTS
 from pullback.codegen.vector_math.measure import results
@@ -86,15 +86,12 @@ def loop(name: str, dtype: str) -> ir.Module:
     return module
 
 
-def optimised(
-    name: str, dtype: str, machine: llvm.TargetMachine, monkeypatch: pytest.MonkeyPatch
-) -> llvm.ModuleRef:
+def optimised(name: str, dtype: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     module = loop(name, dtype)
     module.triple = machine.triple
-    monkeypatch.setattr(numba_backend, "target_machine", lambda: machine)
     parsed = llvm.parse_assembly(str(module))
     parsed.verify()
-    numba_backend.optimise(parsed)
+    objects.optimise(parsed, machine)
     return parsed
 
 
@@ -114,13 +111,13 @@ def body_of(text: str, symbol: str) -> str:
         for processor in some_of([*PROCESSORS], (name, dtype))
     ],
 )
-def test_loops_vectorise(name: str, dtype: str, processor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loops_vectorise(name: str, dtype: str, processor: str) -> None:
     """The loop holds vectors of the processor's size, its blocks with vectors hold no single numbers.
 
     No function of a library is needed.
     """
     machine = PROCESSORS[processor].machine()
-    module = optimised(name, dtype, machine, monkeypatch)
+    module = optimised(name, dtype, machine)
     declared = [function.name for function in module.functions if function.is_declaration]
     assert all(symbol.startswith("llvm.") for symbol in declared)
     kind, bits = {"float32": ("float", 32), "float64": ("double", 64)}[dtype]
@@ -142,9 +139,9 @@ def test_loops_vectorise(name: str, dtype: str, processor: str, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("name", sorted(RARE))
-def test_vectors_look_for_rare_arguments_inside_the_loop(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_look_for_rare_arguments_inside_the_loop(name: str) -> None:
     """Only what computes them is a call, behind a jump; one in each round would take a loop's registers."""
-    module = optimised(name, "float64", PROCESSORS["AVX-512"].machine(), monkeypatch)
+    module = optimised(name, "float64", PROCESSORS["AVX-512"].machine())
     calls = re.findall(r"call [^\n]*@(pullback[\w.]+)\(", body_of(str(module), "apply"))
     assert (
         f"pullback.rare.{name}_of_{'large' if name in ('sin', 'cos', 'tan') else 'negative'}.double.each.8"
@@ -161,9 +158,9 @@ def test_vectors_look_for_rare_arguments_inside_the_loop(name: str, monkeypatch:
 @pytest.mark.parametrize(
     ("name", "dtype"), [(name, dtype) for name in NAMES for dtype in some_of([*TYPES], name)]
 )
-def test_avx2_computes_the_same(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_avx2_computes_the_same(name: str, dtype: str) -> None:
     machine = PROCESSORS["AVX2"].machine()
-    engine = llvm.create_mcjit_compiler(optimised(name, dtype, machine, monkeypatch), machine)
+    engine = llvm.create_mcjit_compiler(optimised(name, dtype, machine), machine)
     engine.finalize_object()
     count = len(inspect.signature(vector_math.FUNCTIONS[name]).parameters)
     random = np.random.default_rng(0)
@@ -173,5 +170,4 @@ def test_avx2_computes_the_same(name: str, dtype: str, monkeypatch: pytest.Monke
     types = [ctypes.c_void_p] * (count + 1)
     apply = ctypes.CFUNCTYPE(None, *types, ctypes.c_int64)(engine.get_function_address("apply"))
     apply(*(array.ctypes.data for array in (*operands, out)), out.size)
-    monkeypatch.undo()
     np.testing.assert_array_equal(out, results(name, operands))

@@ -188,6 +188,7 @@ def ratio(x, y, out):
 def test_sums_and_vector_math_vectorise(monkeypatch: pytest.MonkeyPatch) -> None:
     """The optimised code of a loop holds vectors, also of the exponential function, and no calls."""
     from pullback.codegen.machine import numba_backend
+    from pullback.codegen.machine.numba_backend import objects
 
     source = """
 from pullback.codegen.vector_math import exp
@@ -198,18 +199,18 @@ def total_exponential(x):
     return total
 """
     texts = []
-    optimise = numba_backend.optimise
+    optimise = objects.optimise
 
-    def recorded(module: Any) -> None:
-        optimise(module)
+    def recorded(module: Any, *how: Any, **options: Any) -> None:
+        optimise(module, *how, **options)
         texts.append(str(module))
 
-    monkeypatch.setattr(numba_backend, "optimise", recorded)
+    monkeypatch.setattr(objects, "optimise", recorded)
     function = load(source).total_exponential
-    _, needed = numba_backend.compile_kernel(function, (array(),), CompileOptions(), "entry")
+    bundle = numba_backend.compile_kernel(function, (array(),), CompileOptions(), "entry")
     assert re.search(r"= fmul .*<\d+ x double>", texts[0])
     assert re.search(r"call .*vector.reduce.fadd", texts[0])
-    assert not [name for name in needed if not name.startswith(("Py", READ))]
+    assert not [name for name in bundle.expected if not name.startswith(("Py", READ))]
 
 
 SCRATCH = """

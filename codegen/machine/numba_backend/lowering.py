@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -33,40 +33,61 @@ ADDRESS = _INT8.as_pointer()
 """A function returns null, or where the length of an error is in 8 bytes, and then the error, pickled."""
 
 
-class Functions:
-    """The functions of a module, a kernel and what it calls: each once for the kinds of its arguments."""
+Declared = tuple[llvm_ir.Function, Kind]
+"""A function in a module, and the kind of its result."""
+Declare = Callable[[llvm_ir.Module, FunctionType, tuple[Kind, ...]], Declared | None]
 
-    def __init__(self, module: llvm_ir.Module) -> None:
+
+class Functions:
+    """The functions of a module and what they call: each once for the kinds of its arguments."""
+
+    def __init__(self, module: llvm_ir.Module, declare: Declare) -> None:
+        """`declare` gives those that other modules define."""
         self.module = module
-        self._defined: dict[tuple[FunctionType, tuple[Kind, ...]], tuple[llvm_ir.Function, Kind]] = {}
+        self._declare = declare
+        self._known: dict[tuple[FunctionType, tuple[Kind, ...]], Declared] = {}
 
     def define(
         self, function: FunctionType, arguments: tuple[Kind, ...], brief_loops: frozenset[int] = frozenset()
-    ) -> tuple[llvm_ir.Function, Kind]:
+    ) -> Declared:
         """The function for arguments of these kinds, and the kind of its result."""
         key = (function, arguments)
-        if key not in self._defined:
-            written = self.write(Text.of(function, brief_loops), arguments)
-            self._defined[key] = written.function, written.result or NONE
-        return self._defined[key]
+        if key not in self._known:
+            declared = self._declare(self.module, function, arguments)
+            self._known[key] = declared or self._written(Text.of(function, brief_loops), arguments)
+        return self._known[key]
 
-    def write(self, text: Text, arguments: tuple[Kind, ...], from_arrays: Iterable[str] = ()) -> _Lowering:
+    def _written(self, text: Text, arguments: tuple[Kind, ...]) -> Declared:
+        written = self.write(text, arguments)
+        return written.function, written.result or NONE
+
+    def write(
+        self, text: Text, arguments: tuple[Kind, ...], from_arrays: Iterable[str] = (), name: str = ""
+    ) -> _Lowering:
         """A function of a text; elements of arrays have a part in some of its arguments."""
-        name = f"pullback.kernel.{text.tree.name}.{len(self.module.functions)}"
+        name = name or f"pullback.kernel.{text.tree.name}.{len(self.module.functions)}"
         return _Lowering(self, name, text, arguments, from_arrays)
 
 
-def lower(
-    module: llvm_ir.Module,
-    function: FunctionType,
-    arguments: tuple[Kind, ...],
-    options: kernel_types.CompileOptions,
-) -> tuple[llvm_ir.Function, Kind]:
-    """`function` and all that it calls in a module, with the flags that options give to arithmetic."""
-    defined = Functions(module).define(function, arguments, options.brief_loops)
+def function_of(module: llvm_ir.Module, name: str, arguments: Sequence[Kind]) -> llvm_ir.Function:
+    """A function in a module for arguments of these kinds, without a body."""
+    parameters = [one for kind in arguments for one in kinds.field_types(kind)]
+    function = llvm_ir.Function(module, llvm_ir.FunctionType(ADDRESS, [ADDRESS, *parameters]), name)
+    for argument in function.args:
+        if isinstance(argument.type, llvm_ir.PointerType):
+            argument.add_attribute("noalias")
+            argument.add_attribute("captures(none)")
+    return function
+
+
+def finish(module: llvm_ir.Module, options: kernel_types.CompileOptions) -> None:
+    """Give arithmetic its flags and functions their vectors; those that are called often get one body."""
     fastmathpass.rewrite_module(module, FastMathOptions(set(options.fastmath)))
     outline(module, vector_bits(options.vector_width))
-    return defined
+    for function in module.functions:
+        if function.blocks and options.vector_width:
+            # llvmlite knows no attributes with a value, but writes what the set holds
+            set.add(function.attributes, f'"prefer-vector-width"="{options.vector_width}"')
 
 
 Typed = tuple[Kind, Any]
@@ -93,15 +114,8 @@ class _Lowering:
         self.functions, self.module = functions, functions.module
         self.home = text.module
         self.result: Kind | None = None
-        parameters = [one for kind in arguments for one in kinds.field_types(kind)]
-        self.function = llvm_ir.Function(
-            self.module, llvm_ir.FunctionType(ADDRESS, [ADDRESS, *parameters]), name
-        )
+        self.function = function_of(self.module, name, arguments)
         self.function.linkage = "internal"
-        for argument in self.function.args:
-            if isinstance(argument.type, llvm_ir.PointerType):
-                argument.add_attribute("noalias")
-                argument.add_attribute("captures(none)")
         start = self.builder = llvm_ir.IRBuilder(self.function.append_basic_block("entry"))
         given = iter(self.function.args[1:])
         self.arguments = [(kind, kinds.from_fields(start, kind, given)) for kind in arguments]
