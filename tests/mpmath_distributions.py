@@ -16,7 +16,7 @@ from typing import Any
 import mpmath as mp
 
 from pullback.runtime.scipy_api.distributions import continuous, formulas
-from pullback.runtime.scipy_api.distributions.declaration import Declaration
+from pullback.runtime.scipy_api.distributions.declaration import VANISHES, Declaration
 
 Number = Any
 
@@ -78,10 +78,12 @@ FUNCTIONS: dict[str, Any] = {
     ),
     "skewnorm_cdf": lambda z, a: mp.quad(lambda t: 2 * mp.npdf(t) * _normal(a * t), [mp.ninf, z]),
     "skewnorm_sf": lambda z, a: mp.quad(lambda t: 2 * mp.npdf(t) * _normal(a * t), [z, z + 1, mp.inf]),
-    "LOG_2": mp.log(2), "LOG_2_PI": mp.log(2 * mp.pi), "Declaration": Declaration,
+    "log_share_of_rate": lambda log_rate: _log(-mp.expm1(-mp.exp(log_rate))) - log_rate,
+    "LOG_2": mp.log(2), "LOG_2_PI": mp.log(2 * mp.pi), "Declaration": Declaration, "VANISHES": VANISHES,
 }  # fmt: skip
 UNUSED = dict.fromkeys((
     "ndtri", "betaincinv", "betainccinv", "gammaincinv", "gammainccinv", "erfcinv", "stdtrit", "vonmises_cdf",
+    "erfinv", "log_complement",
 ))  # fmt: skip
 """What no function of these here asks for."""
 

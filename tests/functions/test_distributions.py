@@ -330,8 +330,113 @@ def test_slopes_where_a_formula_has_a_factor_of_zero_or_a_bend() -> None:
     """By a shape of 1 the slope of (b - 1) log(1 - x), in the middle that of a density with a tip."""
     found = pb.grad(lambda b: stats.beta.logpdf(0.1, 2.0, b))(1.0)
     np.testing.assert_allclose(found, np.log(0.9) + 1.5)
+    np.testing.assert_allclose(  # (x + sqrt(x**2 + 4))**2 / 4 by its quantile x of the normal distribution
+        pb.grad(stats.fatiguelife.ppf)(0.5, 0.8), 0.8 * np.sqrt(2.0 * np.pi)
+    )
     for distribution, shapes in ((stats.laplace, ()), (stats.gennorm, (1.5,))):
         np.testing.assert_allclose(pb.grad(distribution.cdf)(0.0, *shapes), distribution.pdf(0.0, *shapes))
+
+
+@pytest.mark.parametrize("name", ["norm", "gamma", "beta", "genextreme", "t", "triang"])
+def test_slopes_at_infinity_are_zero(name: str) -> None:
+    """So intervals may be open: what lies beyond them does not change with any parameter."""
+    given = [np.array([np.inf, -np.inf]), *(np.full(2, one) for one in parameters(name)[0])]
+    for method in OF_VALUES[2:]:
+        function = getattr(getattr(stats, name), method)
+        values, pull = pb.vjp(lambda *rest, function=function: function(given[0], *rest), *given[1:])
+        np.testing.assert_array_equal(values, function(*given))
+        found = np.stack(pull(np.ones(2)))
+        assert (found == 0.0)[:, np.isfinite(values)].all()
+
+
+ENDS: dict[str, tuple[float, ...]] = {
+    "gamma": (1.7,), "beta": (1.4, 2.3), "chi2": (3.0,), "f": (3.2, 5.1), "weibull_min": (1.6,),
+    "genpareto": (-0.4,), "triang": (0.4,), "rayleigh": (), "exponweib": (1.0, 1.6), "trapezoid": (0.3, 0.7),
+    "powerlaw": (0.4,), "arcsine": (), "betaprime": (1.0, 2.0), "semicircular": (), "mielke": (0.4, 2.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_densities_at_the_ends_of_the_support(name: str) -> None:
+    """Where a formula has no slopes they do not spoil those of other values, whatever is taken instead."""
+    real, shapes = getattr(stats, name), ENDS[name]
+    x = np.array([end for end in real.support(*shapes) if np.isfinite(end)])
+    for method in ("pdf", "logpdf"):
+        function = getattr(real, method)
+
+        def total(*shapes: Any, function: Any = function) -> Any:
+            return 0.0 * np.where(np.isfinite(x), 0.0, function(x, *shapes)).sum() + function(0.5, *shapes)
+
+        np.testing.assert_allclose(pb.vjp(lambda x, f=function: f(x, *shapes), x)[0], function(x, *shapes))
+        for place, found in enumerate(pb.grad(total, tuple(range(len(shapes))))(*shapes) if shapes else ()):
+            wanted = difference(lambda *given, f=function: f(0.5, *given), [*shapes], place, 1e-4)
+            np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-10)
+
+
+def test_triangles_and_trapezoids_with_one_side() -> None:
+    x, q = np.array([-0.1, 0.0, 0.3, 0.8, 1.0]), np.array([0.1, 0.5, 0.9])
+    for real, shapes in (
+        (stats.triang, (0.0,)), (stats.triang, (1.0,)),
+        (stats.trapezoid, (0.0, 1.0)), (stats.trapezoid, (0.0, 0.4)),
+    ):  # fmt: skip
+        for method in (*OF_VALUES, "ppf", "isf"):
+            at, function = q if method in ("ppf", "isf") else x, getattr(real, method)
+            values, pull = pb.vjp(lambda x, f=function, shapes=shapes: f(x, *shapes), at)
+            np.testing.assert_allclose(values, function(at, *shapes), rtol=1e-12, atol=1e-15)
+            assert np.isfinite(pull(np.ones_like(at))[0]).all()
+
+
+@pytest.mark.parametrize("name", [
+    "cauchy", "exponweib", "f", "betaprime", "burr", "gengamma", "johnsonsu", "johnsonsb", "loglaplace",
+    "levy", "truncnorm", "powerlaw", "triang", "genlogistic", "kappa3", "mielke",
+])  # fmt: skip
+def test_quantiles_keep_their_digits_above(name: str) -> None:
+    """Of a small share above, which 1 - q has lost."""
+    real, shapes = getattr(stats, name), SHAPES.get(name, ())
+    q = np.array([1e-12, 1e-6])
+    x = pb.vjp(lambda q: real.isf(q, *shapes), q)[0]
+    share, pull = pb.vjp(lambda x: real.sf(x, *shapes), x)
+    rounding = np.abs(pull(np.ones(2))[0] * x) * 1e-15
+    assert (np.abs(share - q) <= 1e-11 * q + rounding).all()
+
+
+def test_far_out_where_a_formula_overflows() -> None:
+    """What is not a logarithm is 0 or 1, with slopes of 0."""
+    for name, place in (
+        ("gumbel_r", -1e5), ("gumbel_l", 1e5), ("genextreme", -1e5), ("loggamma", 1e5), ("moyal", -1e5),
+        ("hypsecant", 1e5), ("exponpow", 1e5), ("invweibull", 1e-300),
+    ):  # fmt: skip
+        real, shapes = getattr(stats, name), (0.0,) if name == "genextreme" else SHAPES.get(name, ())
+        for method in ("pdf", "cdf", "sf"):
+            values, pull = pb.vjp(getattr(real, method), np.array([place]), *map(np.array, shapes))
+            assert values == {"pdf": 0.0, "cdf": float(place > 1.0), "sf": float(place < 1.0)}[method]
+            assert [np.sum(one) for one in pull(np.ones(1))] == [0.0] * (1 + len(shapes))
+
+
+def test_numbers_that_there_are_not_give_nan_as_arrays_do() -> None:
+    assert np.isnan(pb.grad(lambda x: stats.norm.logpdf(x, 0, 0))(1.0))
+    assert np.isnan(pb.grad(lambda x: stats.weibull_min.ppf(x, 0))(0.3))
+
+
+DISCRETE_TAILS: dict[str, tuple[float, Callable[..., Any], Callable[..., Any]]] = {
+    "geom": (0.4, lambda p: 1e4 * mpmath.log(1 - p), lambda p: mpmath.log(1 - (1 - p) ** 4)),
+    "planck": (0.7, lambda p: -p * 10001, lambda p: mpmath.log(1 - mpmath.exp(-p * 5))),
+    "dlaplace": (
+        0.3, lambda p: -mpmath.log(1 + mpmath.exp(p)) - p * 1e4,
+        lambda p: mpmath.log(1 - mpmath.exp(-4 * p) / (1 + mpmath.exp(p))),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DISCRETE_TAILS)
+def test_logarithms_of_discrete_tails(name: str) -> None:
+    """Far above, where no number is left of what they are logarithms of; up to 4."""
+    at, above, below = DISCRETE_TAILS[name]
+    for method, k, exact in (("logsf", 1e4, above), ("logcdf", 4.0, below)):
+        function = getattr(getattr(stats, name), method)
+        value, slope = pb.value_and_grad(lambda p, f=function, k=k: f(k, p))(at)
+        np.testing.assert_allclose(value, float(exact(mpmath.mpf(at))), rtol=1e-12)
+        np.testing.assert_allclose(slope, float(mpmath.diff(exact, mpmath.mpf(at))), rtol=1e-9)
 
 
 def test_slopes_at_the_least_concentration() -> None:

@@ -15,6 +15,10 @@ Bound = float | Function
 """An end of the support, or (*shapes) -> the end."""
 
 
+VANISHES = (math.inf, math.inf)
+"""Powers of a density that is 0 at both ends."""
+
+
 def _positive(*shapes: Any) -> list[Any]:
     return [one > 0.0 for one in shapes]
 
@@ -49,15 +53,18 @@ class Declaration:
     """(*shapes) -> conditions, all of which hold for parameters of shape that there are."""
     inside: Bound = 0.5
     """A place in the support, for which functions are computed where a value is outside."""
-    largest: float = math.inf
-    """The largest z whose formulas do not overflow: behind it there is nothing of the density or above.
+    least: Bound = -math.inf
+    largest: Bound = math.inf
+    """The z between which formulas do not overflow: outside there is nothing of the density, or beyond.
 
     Logarithms go on, as far as numbers do, and their slopes as well; those of the others are 0.
     """
     symmetric: bool = False
     """Whether the density of -z is that of z."""
-    vanishes: bool = False
-    """Whether the density is 0 at the ends of the support, where its formula is undefined."""
+    powers: tuple[Bound | None, Bound | None] = (None, None)
+    """Of the distance from each end of the support, which the density there is like: with a positive one it
+    is 0 at the end, with a negative one infinite, and its formula, whose slopes are not finite, is not asked
+    for. With 0 or None the formula holds at the end as well."""
     of_integers: bool = False
     mean: Bound | None = None
     """A number, or (*shapes) -> the mean; so are the next two."""
@@ -127,10 +134,16 @@ NEWTON_STEPS = 2
 
 
 def with_derivatives(one: Declaration, z: Any, q: Any, upper: bool, *shapes: Any) -> Any:
-    """The quantile z, whose derivatives are those of steps of Newton's, which leave its value as it is."""
+    """The quantile z, whose derivatives are those of steps of Newton's, which leave its value as it is.
+
+    So far out that no number is left of the density, there are none.
+    """
     for _ in range(NEWTON_STEPS):
         share, sign = (survival, -1.0) if upper else (cumulative, 1.0)
-        step = sign * (share(one, z, *shapes) - q) / exp(one.log_density(z, *shapes))
+        density = exp(one.log_density(z, *shapes))
+        is_known = density > 0.0
+        apart = where(is_known, share(one, z, *shapes) - q, 0.0)
+        step = sign * apart / where(is_known, density, 1.0)
         z = z - (step - stop_gradient(step))
     return z
 

@@ -36,6 +36,7 @@ from .elements import (
     ncx2_cdf,
     ncx2_sf,
     sinh,
+    softplus,
     tanh,
     where,
     xlog1py,
@@ -94,12 +95,12 @@ def _zipf_survival(k: Any, a: Any) -> Any:
     return hurwitz(a, k + 1.0) / hurwitz(a, 1.0)
 
 
-def _two_sided(k: Any, rate: Any) -> Any:
-    """Up to k of variables that decay on both sides."""
+def _log_two_sided(k: Any, rate: Any) -> Any:
+    """The logarithm of the probability up to k of variables that decay on both sides."""
     is_right = k >= 0.0
     right, left = where(is_right, k, 0.0), where(is_right, -1.0, k)
-    share = 1.0 / (exp(rate) + 1.0)
-    return where(is_right, 1.0 - exp(-rate * right) * share, exp(rate * (left + 1.0)) * share)
+    rest = -softplus(rate)
+    return where(is_right, log1p(-exp(rest - rate * right)), rest + rate * (left + 1.0))
 
 
 def _skellam(k: Any, first: Any, second: Any) -> Any:
@@ -159,8 +160,7 @@ DISCRETE: dict[str, Declaration] = {
     ),
     "geom": _of_integers(
         lambda k, p: xlog1py(k - 1.0, -p) + log(p),
-        cumulative=lambda k, p: -expm1(xlog1py(k, -p)),
-        survival=lambda k, p: exp(xlog1py(k, -p)),
+        log_survival=lambda k, p: xlog1py(k, -p),
         support=(1.0, math.inf),
         valid=lambda p: [p > 0.0, p <= 1.0],
         inside=1.0,
@@ -225,8 +225,8 @@ DISCRETE: dict[str, Declaration] = {
     ),
     "dlaplace": _of_integers(
         lambda k, a: log(tanh(0.5 * a)) - a * abs_(k),
-        cumulative=_two_sided,
-        survival=lambda k, a: _two_sided(-k - 1.0, a),
+        log_cumulative=_log_two_sided,
+        log_survival=lambda k, a: _log_two_sided(-k - 1.0, a),
         support=(-math.inf, math.inf),
         mean=lambda a: 0.0 * a,
         variance=lambda a: 0.5 / sinh(0.5 * a) ** 2,
@@ -246,8 +246,7 @@ DISCRETE: dict[str, Declaration] = {
     ),
     "planck": _of_integers(
         lambda k, rate: log(-expm1(-rate)) - rate * k,
-        cumulative=lambda k, rate: -expm1(-rate * (k + 1.0)),
-        survival=lambda k, rate: exp(-rate * (k + 1.0)),
+        log_survival=lambda k, rate: -rate * (k + 1.0),
         mean=lambda rate: 1.0 / expm1(rate),
         variance=lambda rate: exp(-rate) / expm1(-rate) ** 2,
         entropy=lambda rate: rate / expm1(rate) - log(-expm1(-rate)),

@@ -113,6 +113,13 @@ def log_less_than(log_rate: Any) -> Any:
     return where(is_small, small + log(expm1_over(-exp(small))), log1p(-exp(-exp(large))))
 
 
+def log_share_of_rate(log_rate: Any) -> Any:
+    """log((1 - exp(-t)) / t) for t = exp(log_rate), which may be 0 or too large for a number."""
+    is_small = log_rate < 0.0
+    small, large = where(is_small, log_rate, 0.0), where(is_small, 0.0, log_rate)
+    return where(is_small, log(expm1_over(-exp(small))), log1p(-exp(-exp(large))) - large)
+
+
 def log_difference(high: Any, low: Any) -> Any:
     """log(exp(high) - exp(low))."""
     return high + log_complement(low - high)

@@ -12,6 +12,8 @@ from .elements import (
     LOG_2_PI,
     abs_,
     atan,
+    betainccinv,
+    betaincinv,
     betaln,
     digamma,
     erfcx,
@@ -95,8 +97,22 @@ def fisher_survival(z: Any, n: Any, m: Any) -> Any:
     return of_beta_ratio(m / (n * z), 0.5 * m, 0.5 * n)
 
 
-def fisher_quantile(share: Any, n: Any, m: Any) -> Any:
-    return m * share / (n * (1.0 - share))
+def beta_ratio_quantile(q: Any, a: Any, b: Any) -> Any:
+    """Of t / (1 - t) for beta variables t, by the lesser of t and 1 - t."""
+    share = betaincinv(a, b, q)
+    is_small = share < 0.5
+    small, rest = where(is_small, share, 0.5), where(is_small, 0.5, betainccinv(b, a, q))
+    return where(is_small, small / (1.0 - small), (1.0 - rest) / rest)
+
+
+def beta_ratio_upper_quantile(q: Any, a: Any, b: Any) -> Any:
+    return 1.0 / beta_ratio_quantile(q, b, a)
+
+
+def cauchy_quantile(q: Any) -> Any:
+    is_left = q < 0.5
+    size = 1.0 / tan(math.pi * where(is_left, q, 1.0 - q))
+    return where(is_left, -size, size)
 
 
 def extreme(z: Any, c: Any) -> Any:
@@ -188,6 +204,12 @@ def log_part_of_cut(part: tuple[Any, Any], rest: tuple[Any, Any], whole: tuple[A
     return where(is_less, of_part - mass, log1p(-exp(where(is_less, -1.0, of_rest - mass))))
 
 
+def inside_of_normal_cut(a: Any, b: Any) -> Any:
+    """The middle between the ends, or within a few steps of the one that is finite."""
+    low, high = where(b < -7.0, b - 1.0, -8.0), where(a > 7.0, a + 1.0, 8.0)
+    return 0.5 * (where(a > low, a, low) + where(b < high, b, high))
+
+
 def quantile_of_normal_cut(q: Any, a: Any, b: Any) -> Any:
     """On whichever side of 0 the lower end is."""
     is_right = a > 0.0
@@ -196,13 +218,41 @@ def quantile_of_normal_cut(q: Any, a: Any, b: Any) -> Any:
     return where(is_right, from_right, from_left)
 
 
+def _sides_of_triangle(z: Any, c: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Whether z is left of the tip c; z, 1 - z and how long both sides are, where they are asked for."""
+    is_left = z < c
+    left, right = where(is_left, z, 0.5), where(is_left, 0.5, 1.0 - z)
+    return is_left, left, right, where(is_left, c, 1.0), where(is_left, 1.0, 1.0 - c)
+
+
 def triangle(z: Any, c: Any) -> Any:
-    left = z < c
-    return LOG_2 + where(left, log(where(left, z / c, 1.0)), log(where(left, 1.0, (1.0 - z) / (1.0 - c))))
+    """A tip at an end of the support is part of it, by the side that there is."""
+    is_tip = z == c
+    is_left, left, right, rise, fall = _sides_of_triangle(where(is_tip, 0.5, z), where(is_tip, 0.5, c))
+    return LOG_2 + where(is_left, log(left / rise), log(right / fall))
+
+
+def triangle_cumulative(z: Any, c: Any) -> Any:
+    is_left, left, right, rise, fall = _sides_of_triangle(z, c)
+    return where(is_left, left * left / rise, 1.0 - right * right / fall)
 
 
 def triangle_quantile(q: Any, c: Any) -> Any:
-    return where(q < c, sqrt(c * q), 1.0 - sqrt((1.0 - c) * (1.0 - q)))
+    is_left, left, right, rise, fall = _sides_of_triangle(q, c)
+    return where(is_left, sqrt(rise * left), 1.0 - sqrt(fall * right))
+
+
+def secant_cumulative(z: Any) -> Any:
+    is_right = z > 0.0
+    rest = 2.0 / math.pi * atan(exp(where(is_right, -z, z)))
+    return where(is_right, 1.0 - rest, rest)
+
+
+def secant_log_cumulative(z: Any) -> Any:
+    """Far to the left the arc's tangent is the arc."""
+    is_far = z < -20.0
+    near = log(secant_cumulative(where(is_far, 0.0, z)))
+    return where(is_far, z + math.log(2.0 / math.pi), near)
 
 
 def laplace_cumulative(z: Any) -> Any:
@@ -337,8 +387,9 @@ def quantile_of_halves(q: Any, size: Any) -> Any:
 
 def fatigue_quantile(x: Any) -> Any:
     """(x + sqrt(x**2 + 4))**2 / 4, of negative x by the reciprocal."""
-    root = 0.5 * (abs_(x) + sqrt(x * x + 4.0))
-    return where(x < 0.0, root**-2.0, root**2.0)
+    is_left = x < 0.0
+    root = 0.5 * (where(is_left, -x, x) + sqrt(x * x + 4.0))
+    return where(is_left, root**-2.0, root**2.0)
 
 
 def share_of_skew_student(z: Any, both: Any) -> Any:
@@ -434,21 +485,25 @@ def breit_wigner(z: Any, rho: Any) -> Any:
 
 
 def trapezoid(z: Any, c: Any, d: Any) -> Any:
-    height = where(z < c, z / c, where(z <= d, 1.0, (1.0 - z) / (1.0 - d)))
+    is_left, is_right = z < c, z > d
+    rise, fall = where(is_left, c, 1.0), where(is_right, 1.0 - d, 1.0)
+    height = where(is_left, z / rise, where(is_right, (1.0 - z) / fall, 1.0))
     return log(height) + LOG_2 - log(d - c + 1.0)
 
 
 def trapezoid_cumulative(z: Any, c: Any, d: Any) -> Any:
-    whole = d - c + 1.0
-    upper = 1.0 - (1.0 - z) ** 2 / (whole * (1.0 - d))
-    return where(z < c, z * z / (c * whole), where(z <= d, (c + 2.0 * (z - c)) / whole, upper))
+    whole, is_left, is_right = d - c + 1.0, z < c, z > d
+    rise, fall = where(is_left, c, 1.0), where(is_right, 1.0 - d, 1.0)
+    upper = 1.0 - (1.0 - z) ** 2 / (whole * fall)
+    return where(is_left, z * z / (rise * whole), where(is_right, upper, (c + 2.0 * (z - c)) / whole))
 
 
 def trapezoid_quantile(q: Any, c: Any, d: Any) -> Any:
     whole = d - c + 1.0
-    upper = 1.0 - sqrt((1.0 - q) * whole * (1.0 - d))
-    at_c, at_d = c / whole, 1.0 - (1.0 - d) / whole
-    return where(q < at_c, sqrt(q * c * whole), where(q <= at_d, 0.5 * (q * whole + c), upper))
+    is_left, is_right = q < c / whole, q > 1.0 - (1.0 - d) / whole
+    rise, fall = where(is_left, c, 1.0), where(is_right, 1.0 - d, 1.0)
+    upper = 1.0 - sqrt((1.0 - q) * whole * fall)
+    return where(is_left, sqrt(q * rise * whole), where(is_right, upper, 0.5 * (q * whole + c)))
 
 
 def log_weibull_mass(low: Any, high: Any, c: Any) -> Any:

@@ -9,7 +9,7 @@ import math
 
 from ..special_ufuncs import log1p_over
 from . import formulas
-from .declaration import Declaration
+from .declaration import VANISHES, Declaration
 from .elements import (
     LOG_2,
     LOG_2_PI,
@@ -73,7 +73,9 @@ MIELKE = Declaration(
     lambda z, k, s: log(k) + xlogy(k - 1.0, z) - (1.0 + k / s) * softplus(s * log(z)),
     log_cumulative=lambda z, k, s: -k / s * softplus(-s * log(z)),
     quantile=lambda q, k, s: expm1(-log(q) * s / k) ** (-1.0 / s),
+    upper_quantile=lambda q, k, s: expm1(-log1p(-q) * s / k) ** (-1.0 / s),
     support=POSITIVE,
+    powers=(lambda k, s: k - 1.0, None),
 )
 RDIST = Declaration(
     lambda z, c: xlogy(0.5 * c - 1.0, 0.25 * (1.0 - z) * (1.0 + z)) - betaln(0.5 * c, 0.5 * c) - LOG_2,
@@ -81,6 +83,7 @@ RDIST = Declaration(
     log_cumulative=lambda z, c: formulas.of_both_ends(z, 0.5 * c, log_betainc, log_betaincc),
     quantile=lambda q, c: 2.0 * betaincinv(0.5 * c, 0.5 * c, q) - 1.0,
     support=(-1.0, 1.0),
+    powers=(lambda c: 0.5 * c - 1.0, lambda c: 0.5 * c - 1.0),
     inside=0.0,
     symmetric=True,
     mean=lambda c: 0.0 * c,
@@ -93,7 +96,7 @@ LESS_COMMON: dict[str, Declaration] = {
         log_cumulative=lambda z, a: log_ndtr(a - 1.0 / z) - log_ndtr(a),
         quantile=lambda q, a: 1.0 / (a - ndtri(q * ndtr(a))),
         support=POSITIVE,
-        vanishes=True,
+        powers=VANISHES,
     ),
     "anglit": Declaration(
         lambda z: log(cos(2.0 * z)),
@@ -112,7 +115,7 @@ LESS_COMMON: dict[str, Declaration] = {
             + 0.5 * log1p(-z * z) - 0.5 * chi * chi * (1.0 - z * z)
         ),
         support=UNIT,
-        vanishes=True,
+        powers=VANISHES,
     ),
     "bradford": Declaration(
         lambda z, c: -log1p(c * z) - log(log1p_over(c)),
@@ -133,7 +136,7 @@ LESS_COMMON: dict[str, Declaration] = {
         cumulative=lambda z: formulas.angle_less_sine(math.pi + z) / (2.0 * math.pi),
         support=(-math.pi, math.pi),
         inside=0.0,
-        vanishes=True,
+        powers=VANISHES,
         symmetric=True,
         mean=0.0,
         variance=math.pi**2 / 3.0 - 2.0,
@@ -169,7 +172,9 @@ LESS_COMMON: dict[str, Declaration] = {
         cumulative=lambda z, b: -expm1(-expm1(z**b)),
         quantile=lambda q, b: log1p(-log1p(-q)) ** (1.0 / b),
         upper_quantile=lambda q, b: log1p(-log(q)) ** (1.0 / b),
+        largest=lambda b: exp(math.log(700.0) / b),
         support=POSITIVE,
+        powers=(lambda b: b - 1.0, None),
     ),
     "fatiguelife": Declaration(
         lambda z, c: (
@@ -182,7 +187,7 @@ LESS_COMMON: dict[str, Declaration] = {
         quantile=lambda q, c: formulas.fatigue_quantile(c * ndtri(q)),
         upper_quantile=lambda q, c: formulas.fatigue_quantile(-c * ndtri(q)),
         support=POSITIVE,
-        vanishes=True,
+        powers=VANISHES,
         mean=lambda c: 1.0 + 0.5 * c * c,
         variance=lambda c: c * c * (1.0 + 1.25 * c * c),
     ),
@@ -210,6 +215,7 @@ LESS_COMMON: dict[str, Declaration] = {
         quantile=lambda q, c: -expm1(c * (log1p(-q) - log1p(q))) / c,
         upper_quantile=lambda q, c: -expm1(c * (log(q) - log(2.0 - q))) / c,
         support=(0.0, lambda c: 1.0 / c),
+        powers=(None, lambda c: 1.0 / c - 1.0),
         inside=lambda c: 0.5 / c,
         entropy=lambda c: 2.0 - (2.0 * c + 1.0) * LOG_2,
     ),
@@ -218,7 +224,7 @@ LESS_COMMON: dict[str, Declaration] = {
             xlogy(p - 1.0, z) - 0.5 * b * (z + 1.0 / z) - LOG_2 - log(kve(abs_(p), b)) + b
         ),
         support=POSITIVE,
-        vanishes=True,
+        powers=VANISHES,
         valid=lambda p, b: [p == p, b > 0.0],
     ),
     "gibrat": Declaration(
@@ -230,7 +236,7 @@ LESS_COMMON: dict[str, Declaration] = {
         quantile=lambda q: exp(ndtri(q)),
         upper_quantile=lambda q: exp(-ndtri(q)),
         support=POSITIVE,
-        vanishes=True,
+        powers=VANISHES,
         mean=math.sqrt(math.e),
         variance=math.e * (math.e - 1.0),
         entropy=0.5 + 0.5 * LOG_2_PI,
@@ -259,6 +265,7 @@ LESS_COMMON: dict[str, Declaration] = {
         lambda z, a: -log(a) / a - (1.0 + 1.0 / a) * softplus(a * log(z) - log(a)),
         log_cumulative=lambda z, a: -softplus(log(a) - a * log(z)) / a,
         quantile=lambda q, a: (a / expm1(-a * log(q))) ** (1.0 / a),
+        upper_quantile=lambda q, a: (a / expm1(-a * log1p(-q))) ** (1.0 / a),
         support=POSITIVE,
     ),
     "laplace_asymmetric": Declaration(
@@ -278,13 +285,14 @@ LESS_COMMON: dict[str, Declaration] = {
         upper_quantile=lambda q: -0.5 / erfcinv(q) ** 2,
         support=(-math.inf, 0.0),
         inside=-0.5,
-        vanishes=True,
+        powers=VANISHES,
         mean=math.inf,
         variance=math.inf,
     ),
     "mielke": MIELKE,
     "moyal": Declaration(
         lambda z: -0.5 * (z + exp(-z)) - 0.5 * LOG_2_PI,
+        least=-700.0,
         cumulative=lambda z: erfc(math.sqrt(0.5) * exp(-0.5 * z)),
         log_cumulative=lambda z: LOG_2 + log_ndtr(-exp(-0.5 * z)),
         survival=lambda z: erf(math.sqrt(0.5) * exp(-0.5 * z)),
@@ -298,7 +306,7 @@ LESS_COMMON: dict[str, Declaration] = {
         cumulative=ncf_cdf,
         survival=ncf_sf,
         support=POSITIVE,
-        vanishes=True,
+        powers=VANISHES,
         valid=lambda n, m, nc: [n > 0.0, m > 0.0, nc > 0.0],
     ),
     "nct": Declaration(
@@ -312,7 +320,7 @@ LESS_COMMON: dict[str, Declaration] = {
         cumulative=ncx2_cdf,
         survival=ncx2_sf,
         support=POSITIVE,
-        vanishes=True,
+        powers=VANISHES,
         valid=lambda df, nc: [df > 0.0, nc > 0.0],
         mean=lambda df, nc: df + nc,
         variance=lambda df, nc: 2.0 * (df + 2.0 * nc),
@@ -352,7 +360,7 @@ LESS_COMMON: dict[str, Declaration] = {
         quantile=lambda q, c, s: exp(-s * ndtri(exp(log1p(-q) / c))),
         upper_quantile=lambda q, c, s: exp(-s * ndtri(q ** (1.0 / c))),
         support=POSITIVE,
-        vanishes=True,
+        powers=VANISHES,
     ),
     "powernorm": Declaration(
         lambda z, c: log(c) + log_normal_density(z) + (c - 1.0) * log_ndtr(-z),
@@ -366,7 +374,7 @@ LESS_COMMON: dict[str, Declaration] = {
         log_cumulative=lambda z, mu: formulas.inverse_gauss_log_survival(1.0 / z, mu),
         log_survival=lambda z, mu: formulas.inverse_gauss_log_cumulative(1.0 / z, mu),
         support=POSITIVE,
-        vanishes=True,
+        powers=VANISHES,
     ),
     "rel_breitwigner": Declaration(formulas.breit_wigner, support=POSITIVE),
     "semicircular": Declaration(
@@ -375,6 +383,7 @@ LESS_COMMON: dict[str, Declaration] = {
         log_cumulative=lambda z: log_betainc(1.5, 1.5, 0.5 + 0.5 * z),
         quantile=lambda q: 2.0 * betaincinv(1.5, 1.5, q) - 1.0,
         support=(-1.0, 1.0),
+        powers=(0.5, 0.5),
         inside=0.0,
         symmetric=True,
         mean=0.0,
@@ -403,7 +412,8 @@ LESS_COMMON: dict[str, Declaration] = {
         survival=lambda z, c, d: formulas.trapezoid_cumulative(1.0 - z, 1.0 - d, 1.0 - c),
         quantile=formulas.trapezoid_quantile,
         support=UNIT,
-        valid=lambda c, d: [c > 0.0, d < 1.0, c <= d],
+        powers=(lambda c, d: where(c > 0.0, 1.0, 0.0), lambda c, d: where(d < 1.0, 1.0, 0.0)),
+        valid=lambda c, d: [c >= 0.0, d <= 1.0, c <= d],
     ),
     "truncexpon": Declaration(
         lambda z, b: -z - log(-expm1(-b)),
@@ -432,6 +442,7 @@ LESS_COMMON: dict[str, Declaration] = {
         ),
         quantile=lambda q, c, a, b: (a**c - log1p(q * expm1(a**c - b**c))) ** (1.0 / c),
         support=(lambda c, a, b: a, lambda c, a, b: b),
+        powers=(lambda c, a, b: where(a > 0.0, 0.0, c - 1.0), None),
         inside=lambda c, a, b: 0.5 * (a + b),
         valid=lambda c, a, b: [a >= 0.0, b > a, c > 0.0],
     ),

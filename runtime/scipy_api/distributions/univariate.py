@@ -22,11 +22,11 @@ from ...functions.common import fail
 from ...functions.stopping import stop_gradient
 from ...functions.structures import spec_of_tensor
 from ...numpy_api.values import floats, of_arrays
-from ...tape.apply import standing_for
+from ...tape.apply import of_kind, standing_for
 from ...tensors.conversion import tensor_of
 from ...values.differentiated import are_any_differentiated
 from ...values.tensor import Tensor, make
-from ...values.value_kinds import Auxiliary
+from ...values.value_kinds import Auxiliary, PythonNumber
 from ..refusing import any_tensor, for_tensors
 from . import declaration
 from .continuous import CONTINUOUS
@@ -41,13 +41,21 @@ DECLARATIONS: dict[str, Declaration] = (
 )
 
 
+def _is_everywhere(condition: Any) -> bool:
+    """Whether it is known to hold for all elements, as outside of a trace."""
+    return innermost() is None and isinstance(condition, Tensor) and bool(condition._value.all())
+
+
 def _chosen(condition: Any, value: Any, other: Any) -> Any:
     """`where`; outside of a trace it is the value itself, if the condition holds everywhere."""
-    if innermost() is None and isinstance(condition, Tensor) and isinstance(value, Tensor):
-        known = condition._value
-        if known.shape == value._value.shape and known.all():
-            return value
+    if _is_everywhere(condition) and isinstance(value, Tensor):
+        return value if condition._value.shape == value._value.shape else where(condition, value, other)
     return where(condition, value, other)
+
+
+def arithmetic(number: Tensor) -> Tensor:
+    """A number of Python's as one that may be divided by zero, as SciPy makes an array of it."""
+    return of_kind(number, Auxiliary) if type(number) is PythonNumber else number
 
 
 def _is_infinite(bound: Any) -> bool:
@@ -215,12 +223,14 @@ class Distribution(Distributed):
         if declared.of_integers != method.endswith("pmf"):
             self._refuse(method)
         z, scale, shapes, valid = self._standardised(method, x, arguments, options)
-        holds = self._in_support(z, shapes)
-        if method == "pdf" and declared.largest < math.inf:
-            holds = holds & (z <= declared.largest)
+        holds, outside = self._in_support(z, shapes)
+        if method == "pdf":
+            is_low, is_high = self._overflows(z, shapes)
+            holds = holds if is_low is None else holds & ~is_low
+            holds = holds if is_high is None else holds & ~is_high
         found = declared.log_density(_chosen(holds, z, self._bound(declared.inside, shapes)), *shapes)
         found = found if declared.of_integers else found - log(scale)
-        return _chosen(valid, _chosen(holds, found, -math.inf), math.nan)
+        return _chosen(valid, _chosen(holds, found, outside), math.nan)
 
     def _up_to(
         self,
@@ -240,8 +250,11 @@ class Distribution(Distributed):
         low, high = self._support(shapes)
         z = floor(z) if declared.of_integers else z
         below, above = (z < low, z >= high) if declared.of_integers else (z <= low, z >= high)
-        if method != "logsf" and declared.largest < math.inf:
-            above = above | (z > declared.largest)
+        is_low, is_high = self._overflows(z, shapes)
+        if method != "logcdf" and is_low is not None:
+            below = below | is_low
+        if method != "logsf" and is_high is not None:
+            above = above | is_high
         safe = where(below | above, self._bound(declared.inside, shapes), z)
         found = where(below, before, where(above, behind, function(declared, safe, *shapes)))
         return _chosen(valid, found, math.nan)
@@ -311,8 +324,15 @@ class Distribution(Distributed):
     ) -> tuple[Any, Any, list[Any], Any]:
         """The standardised values, the scale, the parameters of shape, and where all of them are valid."""
         x, loc, scale, *shapes = self._promoted(method, x, arguments, options)
-        z = (x - loc) / scale
+        z = self._apart(x, loc, scale)
         return z, scale, shapes, self._valid(shapes, scale) & (z == z)
+
+    def _apart(self, x: Any, loc: Any, scale: Any) -> Any:
+        """(x - loc) / scale; what is infinite stays so, whatever the scale is."""
+        is_finite = isfinite(x)
+        if _is_everywhere(is_finite):
+            return (x - loc) / scale
+        return where(is_finite, (where(is_finite, x, 0.0) - loc) / scale, x)
 
     def _promoted(
         self, method: str, x: Any, arguments: tuple[Any, ...], options: dict[str, Any]
@@ -320,7 +340,7 @@ class Distribution(Distributed):
         """Values, loc, scale and parameters of shape, in double precision, as SciPy computes."""
         given = self._bind(method, arguments, options)
         values = [x, given.get("loc", 0.0), given.get("scale", 1.0), *(given[one] for one in self._shapes)]
-        return floats(*values, np.float64(0.0))[:-1]
+        return [arithmetic(one) for one in floats(*values, np.float64(0.0))[:-1]]
 
     def _bind(self, method: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
         """The parameters by name; ArgumentError where one is missing, unknown or given twice."""
@@ -341,16 +361,32 @@ class Distribution(Distributed):
         low, high = self._declared.support
         return self._bound(low, shapes), self._bound(high, shapes)
 
-    def _in_support(self, z: Any, shapes: list[Any]) -> Any:
-        """Where there is a density, which is nowhere at infinity."""
+    def _in_support(self, z: Any, shapes: list[Any]) -> tuple[Any, Any]:
+        """Where there is a density by its formula, and its logarithm elsewhere: nothing but at an end."""
         declared, (low, high) = self._declared, self._support(shapes)
-        without_low, without_high = (declared.vanishes or _is_infinite(one) for one in declared.support)
-        is_above = z > low if without_low else z >= low
-        is_below = z < high if without_high else z <= high
-        found = is_above & is_below
-        if any(map(callable, declared.support)):  # which may be infinite
-            found = found & isfinite(z)
-        return found & (floor(z) == z) if declared.of_integers else found
+        found, outside = (z > low) & (z < high), -math.inf
+        if not _is_everywhere(found):
+            for end, bound, power in zip((low, high), declared.support, declared.powers):
+                if _is_infinite(bound):
+                    continue
+                is_end = z == end
+                if power is None:
+                    found = found | is_end
+                elif power != math.inf:
+                    order: Any = tensor_of(self._bound(power, shapes))
+                    found = found | (is_end & (order == 0.0))
+                    outside = where(is_end & (order < 0.0), math.inf, outside)
+            if any(map(callable, declared.support)):  # which may be infinite
+                found = found & isfinite(z)
+        return found & (floor(z) == z) if declared.of_integers else found, outside
+
+    def _overflows(self, z: Any, shapes: list[Any]) -> tuple[Any, Any]:
+        """Whether z lies below, or above, where formulas do not overflow; None where they never do."""
+        low, high = self._declared.least, self._declared.largest
+        return (
+            None if low == -math.inf else z < self._bound(low, shapes),
+            None if high == math.inf else z > self._bound(high, shapes),
+        )
 
     def _bound(self, bound: Bound, shapes: list[Any]) -> Any:
         return bound(*shapes) if callable(bound) else bound
