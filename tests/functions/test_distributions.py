@@ -1,5 +1,6 @@
 """`scipy.stats` on Tensors and in compiled code: values as SciPy's, derivatives against differences."""
 
+import warnings
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
@@ -532,6 +533,36 @@ def test_distributions_of_vectors() -> None:
     moved = [compiled(*(one + step * way for one, way in zip(given, direction))) for step in (1e-6, -1e-6)]
     slope = sum(np.sum(one * way) for one, way in zip(gradients, direction))
     np.testing.assert_allclose(float(moved[0] - moved[1]) / 2e-6, slope, rtol=1e-6)
+
+
+def test_vectors_with_parameters_at_their_borders() -> None:
+    """Infinite degrees of freedom, probabilities with a rest, no counts, SciPy's Covariance."""
+    spread = stats.Covariance.from_diagonal([1.0, 2.0])
+    counts = np.array([[1, 2, 3], [-1, 4, 3], [2, 2, 1]])
+    for function, x in (
+        (lambda x: stats.multivariate_t.logpdf(x, np.zeros(2), np.eye(2), np.inf), np.array([0.3, -1.0])),
+        (lambda x: stats.multivariate_normal.logpdf(x, np.zeros(2), spread), np.array([0.3, -1.0])),
+        (lambda x: stats.multinomial.logpmf(counts[0], 6, x), np.array([0.2, 0.3, 0.9])),
+        (lambda x: stats.multinomial.pmf(counts, 6, x).sum(), np.array([0.2, 0.3, 0.9])),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of SciPy's, which is about to refuse such probabilities
+            value, slope = pb.value_and_grad(function)(x)
+            np.testing.assert_allclose(value, function(x), rtol=1e-12)
+            for place, step in enumerate(np.eye(len(x)) * 1e-5):
+                wanted = (function(x + step) - function(x - step)) / 2e-5
+                np.testing.assert_allclose(slope[place], wanted, rtol=1e-6, atol=1e-8)
+
+
+def test_shares_that_there_are_not_are_refused() -> None:
+    for shares, alpha, said in (
+        ([0.2, 0.3, 0.6], [1.0, 2.0, 3.0], "sum up to 1"),
+        ([0.2, 0.3, 0.5], [1.0, 0.0, 3.0], "greater than 0"),
+    ):  # fmt: skip
+        given = np.array(shares), np.array(alpha)
+        for one in (pb.grad, lambda f: pb.compile(pb.grad(f))):
+            with pytest.raises(pb.errors.ArgumentError, match=said):
+                one(lambda alpha, x=given[0]: stats.dirichlet.logpdf(x, alpha))(given[1])
 
 
 def test_singular_normal_distributions_of_vectors() -> None:

@@ -17,11 +17,11 @@ from ...functions.common import fail
 from ...functions.matrices import linalg
 from ...functions.shapes import parts
 from ...numpy_api.values import averaged, floats
-from ...tensors.conversion import holds_tensor, tensor_of
+from ...tensors.conversion import array_dtype, holds_tensor, tensor_of
 from ...values.value_kinds import plain
 from ..interpolation.points import demanded
 from ..refusing import for_tensors
-from .elements import LOG_2_PI, exp, lgamma, log, log1p, where, xlogy
+from .elements import LOG_2_PI, exp, floor, isinf, lgamma, log, log1p, where, xlogy
 from .sampled import Distributed
 from .univariate import Frozen
 
@@ -41,7 +41,7 @@ class Multivariate(Distributed):
 def _apart(x: Any, middle: Any, matrix: Any, method: str) -> tuple[Any, Any]:
     """(the distances from the middle, whose last dimension is the matrix'; the square matrix)."""
     values, middle = floats(x, middle)
-    matrix = averaged(tensor_of(matrix))
+    matrix = averaged(tensor_of(getattr(matrix, "covariance", matrix)))  # of SciPy's class Covariance
     if matrix.ndim:
         size = matrix.shape[-1]
     else:
@@ -127,8 +127,12 @@ class MultivariateStudent(Multivariate):
         """The logarithm of the density."""
         middle, df = 0.0 if loc is None else loc, averaged(df)
         squares, logarithm, size, batch = _distances(x, middle, shape, "scipy.stats.multivariate_t")
+        is_normal = isinf(df)
+        df = where(is_normal, 1.0, df)
         constant = lgamma(0.5 * (df + size)) - lgamma(0.5 * df) - 0.5 * size * log(df * math.pi)
-        return (constant - logarithm - 0.5 * (df + size) * log1p(squares / df)).reshape(batch)
+        of_student = constant - 0.5 * (df + size) * log1p(squares / df)
+        of_normal = -0.5 * squares - 0.5 * size * LOG_2_PI
+        return (where(is_normal, of_normal, of_student) - logarithm).reshape(batch)
 
     @for_tensors
     def pdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
@@ -137,7 +141,7 @@ class MultivariateStudent(Multivariate):
 
 
 class Dirichlet(Multivariate):
-    """`scipy.stats.dirichlet`; that shares sum up to 1 is the caller's care."""
+    """`scipy.stats.dirichlet`; shares or parameters that there are not raise where the program runs."""
 
     @for_tensors
     def logpdf(self, x: Any, alpha: Any) -> Any:
@@ -152,6 +156,12 @@ class Dirichlet(Multivariate):
             )
         if left_out:
             shares = cat([shares, (1.0 - sum_(shares, 0))[None]], 0)
+        name = "scipy.stats.dirichlet"
+        powers = demanded(name, powers, powers > 0.0, "all parameters alpha must be greater than 0.")
+        is_one = (sum_(shares, 0) - 1.0).abs() <= 1e-9  # SciPy's bound
+        is_share = (shares >= 0.0).all() & (shares <= 1.0).all()
+        text = "shares must lie between 0 and 1, and sum up to 1 along the first dimension."
+        shares = demanded(name, shares, is_one.all() & is_share, text)
         constant = lgamma(sum_(powers)) - sum_(lgamma(powers))
         powers = powers.reshape(-1, *(1,) * (shares.ndim - 1))
         return constant + sum_(xlogy(powers - 1.0, shares), 0)
@@ -163,14 +173,22 @@ class Dirichlet(Multivariate):
 
 
 class Multinomial(Multivariate):
-    """`scipy.stats.multinomial`; that probabilities sum up to 1 is the caller's care."""
+    """`scipy.stats.multinomial`; where probabilities do not sum up to 1 the last is what the others leave."""
 
     @for_tensors
     def logpmf(self, x: Any, n: Any, p: Any) -> Any:
         """The logarithm of the probability."""
+        rounding = 10.0 * np.finfo(array_dtype(averaged(p))).eps  # SciPy's bound
         counts, trials, p = floats(x, n, p)
-        terms = sum_(xlogy(counts, p) - lgamma(counts + 1.0), -1)
-        return where(sum_(counts, -1) == trials, lgamma(trials + 1.0) + terms, -math.inf)
+        rest = 1.0 - sum_(p[..., :-1], -1, keepdim=True)
+        is_whole = (rest - p[..., -1:]).abs() <= rounding
+        p = cat([p[..., :-1], where(is_whole, p[..., -1:], rest)], -1)
+        is_count = ((counts >= 0.0) & (floor(counts) == counts)).all(-1) & (sum_(counts, -1) == trials)
+        is_valid = ((p >= 0.0) & (p <= 1.0)).all(-1) & (trials >= 0.0)
+        safe = where(is_count[..., None], counts, 0.0)
+        terms = sum_(xlogy(safe, p) - lgamma(safe + 1.0), -1)
+        found = where(is_count, lgamma(where(is_count, trials, 0.0) + 1.0) + terms, -math.inf)
+        return where(is_valid, found, math.nan)
 
     @for_tensors
     def pmf(self, x: Any, n: Any, p: Any) -> Any:
