@@ -440,6 +440,32 @@ def test_logarithms_of_discrete_tails(name: str) -> None:
         np.testing.assert_allclose(slope, float(mpmath.diff(exact, mpmath.mpf(at))), rtol=1e-9)
 
 
+def test_students_distribution_of_infinite_degrees_is_normal() -> None:
+    x = np.array([-9.0, 0.3, 2.0])
+    for method in OF_VALUES:
+        found = pb.vjp(lambda x, method=method: getattr(stats.t, method)(x, np.inf), x)
+        wanted = pb.vjp(getattr(stats.norm, method), x)
+        np.testing.assert_allclose(found[0], wanted[0], rtol=1e-14)
+        np.testing.assert_allclose(found[1](np.ones(3))[0], wanted[1](np.ones(3))[0], rtol=1e-14)
+
+
+def test_fishers_density_of_large_degrees() -> None:
+    """Is that of chi-square variables, over their number."""
+    found = pb.value_and_grad(stats.f.logpdf)(0.3, 3.2, 1e12)
+    wanted = pb.value_and_grad(lambda x: stats.chi2.logpdf(3.2 * x, 3.2) + np.log(3.2))(0.3)
+    np.testing.assert_allclose(found, wanted, rtol=1e-10)
+
+
+def test_normal_distributions_cut_beside_a_place() -> None:
+    """What is between two places that are next to each other is the density times how far."""
+    low = np.array([-1.2, 9.0, -30.0])
+    x = low + np.array([1e-7, 1e-9, 1e-12])
+    found, pull = pb.vjp(lambda x: stats.truncnorm.logcdf(x, low, 40.0), x)
+    wanted = stats.norm.logpdf(0.5 * (x + low)) + np.log(x - low) - stats.norm.logsf(low)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    np.testing.assert_allclose(pull(np.ones(3))[0], 1.0 / (x - low), rtol=1e-6)
+
+
 def test_slopes_at_the_least_concentration() -> None:
     """There the even function that densities are made of has a bend."""
     for density, wanted in (

@@ -130,14 +130,14 @@ CONTINUOUS: dict[str, Declaration] = {
         entropy=formulas.beta_entropy,
     ),
     "t": Declaration(
-        formulas.student,
-        cumulative=lambda z, df: stdtr(df, z),
-        log_cumulative=formulas.student_log_cumulative,
-        quantile=lambda q, df: stdtrit(df, q),
+        formulas.student_or(log_normal_density, formulas.student),
+        cumulative=formulas.student_or(ndtr, lambda z, df: stdtr(df, z)),
+        log_cumulative=formulas.student_or(log_ndtr, formulas.student_log_cumulative),
+        quantile=formulas.student_or(ndtri, lambda q, df: stdtrit(df, q)),
         symmetric=True,
         mean=lambda df: formulas.where_above(df, 1.0, lambda df: 0.0 * df),
         variance=lambda df: where(
-            df > 1.0, formulas.where_above(df, 2.0, lambda df: df / (df - 2.0)), math.nan
+            df > 1.0, formulas.where_above(df, 2.0, lambda df: 1.0 + 2.0 / (df - 2.0)), math.nan
         ),
     ),
     "lognorm": Declaration(
@@ -537,7 +537,7 @@ CONTINUOUS: dict[str, Declaration] = {
     "triang": Declaration(
         formulas.triangle,
         cumulative=formulas.triangle_cumulative,
-        survival=lambda z, c: formulas.triangle_cumulative(1.0 - z, 1.0 - c),
+        survival=formulas.triangle_survival,
         quantile=formulas.triangle_quantile,
         upper_quantile=lambda q, c: 1.0 - formulas.triangle_quantile(q, 1.0 - c),
         support=UNIT,

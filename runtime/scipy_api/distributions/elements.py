@@ -130,5 +130,10 @@ def log_normal_mass(low: Any, high: Any) -> Any:
     is_right = low > 0.0
     near, far = where(is_right, -low, high), where(is_right, -high, low)
     is_open = isinf(far)  # where nothing depends on it
-    largest = log_ndtr(near)
-    return where(is_open, largest, log_difference(largest, log_ndtr(where(is_open, near - 1.0, far))))
+    width = near - where(is_open, near - 1.0, far)
+    is_narrow = width * (1.0 + abs_(near)) < 1e-4
+    largest, beside = log_ndtr(near), where(is_open | is_narrow, near - 1.0, far)
+    middle = near - 0.5 * where(is_narrow, width, 0.0)  # of both the density there, with an error of width**2
+    bend = (middle * middle - 1.0) * where(is_narrow, width, 0.0) ** 2 / 24.0
+    narrow = log_normal_density(middle) + log(where(is_narrow, width, 1.0)) + log1p(bend)
+    return where(is_narrow, narrow, where(is_open, largest, log_difference(largest, log_ndtr(beside))))

@@ -10,6 +10,7 @@ from ..special_ufuncs import log1p_over, of_beta_ratio
 from .elements import (
     LOG_2,
     LOG_2_PI,
+    Function,
     abs_,
     atan,
     betainccinv,
@@ -24,6 +25,7 @@ from .elements import (
     gammainccinv,
     gammaincinv,
     i0e,
+    isinf,
     lgamma,
     log,
     log1p,
@@ -64,6 +66,16 @@ def beta_entropy(a: Any, b: Any) -> Any:
     return betaln(a, b) - (a - 1.0) * digamma(a) - (b - 1.0) * digamma(b) + both
 
 
+def student_or(of_normal: Function, of_student: Function) -> Function:
+    """A function of Student's distribution, which is the normal one for infinite degrees of freedom."""
+
+    def function(z: Any, df: Any) -> Any:
+        is_normal = isinf(df)
+        return where(is_normal, of_normal(z), of_student(z, where(is_normal, 1.0, df)))
+
+    return function
+
+
 def student(z: Any, df: Any) -> Any:
     return -betaln(0.5 * df, 0.5) - 0.5 * log(df) - (df + 1.0) / 2.0 * log1p(z * z / df)
 
@@ -85,8 +97,13 @@ def _log_by_lesser(is_greater: Any, lesser: Any) -> Any:
 
 
 def fisher(z: Any, n: Any, m: Any) -> Any:
-    logarithms = 0.5 * m * log(m) + 0.5 * n * log(n) + xlogy(0.5 * n - 1.0, z)
-    return logarithms - 0.5 * (n + m) * log(m + n * z) - betaln(0.5 * n, 0.5 * m)
+    """By the lesser of the ratio n z / m and its reciprocal, so that nothing of large degrees is lost."""
+    ratio = n * z / m
+    is_small = ratio < 1.0
+    small, rest = where(is_small, ratio, 1.0), 1.0 / where(is_small, 1.0, ratio)
+    lower = 0.5 * n * log(n / m) + xlogy(0.5 * n - 1.0, z) - 0.5 * (n + m) * log1p(small)
+    upper = 0.5 * m * log(rest) - log(where(is_small, 1.0, z)) - 0.5 * (n + m) * log1p(rest)
+    return where(is_small, lower, upper) - betaln(0.5 * n, 0.5 * m)
 
 
 def fisher_cumulative(z: Any, n: Any, m: Any) -> Any:
@@ -235,6 +252,11 @@ def triangle(z: Any, c: Any) -> Any:
 def triangle_cumulative(z: Any, c: Any) -> Any:
     is_left, left, right, rise, fall = _sides_of_triangle(z, c)
     return where(is_left, left * left / rise, 1.0 - right * right / fall)
+
+
+def triangle_survival(z: Any, c: Any) -> Any:
+    is_left, left, right, rise, fall = _sides_of_triangle(z, c)
+    return where(is_left, 1.0 - left * left / rise, right * right / fall)
 
 
 def triangle_quantile(q: Any, c: Any) -> Any:
