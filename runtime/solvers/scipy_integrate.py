@@ -23,6 +23,7 @@ def quad(
     epsabs: float = 1.49e-8, epsrel: float = 1.49e-8, limit: int = 50, points: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
     refuse("scipy.integrate.quad", {"full_output": full_output or None, **options})
+    a, b = map(as_python_number, (a, b))  # in double precision
     found = quadrature.quad(
         func, a, b, in_tuple(args), epsabs=epsabs, epsrel=epsrel, limit=limit, points=points
     )

@@ -33,6 +33,11 @@ from .unknowns import Unknowns, number, vector_of_values
 Function = Callable[..., Any]
 
 
+OF_DIFFERENCES = frozenset(("band", "epsfcn", "factor", "diag", "col_deriv"))
+OF_STEPS = frozenset(("x_scale", "diff_step", "tr_solver", "tr_options", "verbose"))
+"""Options by which SciPy's steps differ, but not what they lead to; those of `fsolve` are not needed."""
+
+
 def _result(known: Mapping[str, Any], **values: Any) -> Any:
     from scipy.optimize import OptimizeResult  # not at start
 
@@ -69,9 +74,9 @@ def fsolve(
 ) -> Any:
     from scipy import optimize  # not at start
 
-    tol = options.pop("xtol", 1.49012e-8)
-    refuse("scipy.optimize.fsolve", options)
-    found = root(optimize.root, func, x0, args, jac=fprime, tol=tol)
+    tol, steps = options.pop("xtol", 1.49012e-8), {"maxfev": options.pop("maxfev", 0)}
+    refuse("scipy.optimize.fsolve", {key: one for key, one in options.items() if key not in OF_DIFFERENCES})
+    found = root(optimize.root, func, x0, args, jac=fprime, tol=tol, options=steps)
     return found.x
 
 
@@ -210,10 +215,10 @@ def least_squares(
     ftol: Any = 1e-8, xtol: Any = 1e-8, gtol: Any = 1e-8, args: Any = (), kwargs: Any = None,
     max_nfev: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
-    refuse("scipy.optimize.least_squares", options)
+    refuse("scipy.optimize.least_squares", {key: options[key] for key in options.keys() - OF_STEPS})
     unknowns = Unknowns(array(x0), "least_squares", "x0")
     function = unknowns.residual(lambda x, *args: fun(x, *args, **(kwargs or {})), in_tuple(args))
-    given = {"method": method, "ftol": ftol, "xtol": xtol, "gtol": gtol, "max_nfev": max_nfev}
+    given = {"method": method, "ftol": ftol, "xtol": xtol, "gtol": gtol, "max_nfev": max_nfev, **options}
     vector, known = _smallest_squares(
         "scipy.optimize.least_squares", real, unknowns, function, _pairs(bounds, unknowns), given,
         callable(jac),
@@ -261,7 +266,9 @@ def curve_fit(
     """By SciPy's `least_squares`; the covariance has derivatives, too."""
     from scipy import optimize  # not at start
 
-    refuse("scipy.optimize.curve_fit", options)
+    steps = {key: options[key] for key in options.keys() & (OF_STEPS | {"ftol", "xtol", "gtol", "max_nfev"})}
+    steps |= {"max_nfev": options["maxfev"]} if "maxfev" in options else {}
+    refuse("scipy.optimize.curve_fit", {key: options[key] for key in options.keys() - steps - {"maxfev"}})
     start = np.ones(len(inspect.signature(f).parameters) - 1) if p0 is None else array(p0)
     unknowns = Unknowns(start, "curve_fit", "p0")
     measured = vector_of_values(array(ydata), unknowns.dtype)
@@ -271,7 +278,7 @@ def curve_fit(
     def misfit(x: Tensor) -> Tensor:
         return weighted(fitted(x) - measured)
 
-    given = {"method": "lm" if bounds is None else method or "trf"}
+    given = {"method": method or ("lm" if bounds is None else "trf"), **steps}
     vector, _ = _smallest_squares(
         "scipy.optimize.curve_fit", optimize.least_squares, unknowns, misfit, _pairs(bounds, unknowns), given,
         jac is not None,
@@ -301,14 +308,20 @@ def _weighted(sigma: Any, dtype: np.dtype) -> OfVector:
 def _bracketed(ours: Function) -> Function:
     def bracketed(
         real: Function, f: Function, a: Any, b: Any, args: Any = (), xtol: float = 2e-12,
-        rtol: float = 8.881784197001252e-16, maxiter: int = 100, **options: Any,
+        rtol: float = 8.881784197001252e-16, maxiter: int = 100, full_output: bool = False,
+        disp: bool = True,
     ) -> Any:  # fmt: skip
-        refuse(
-            f"scipy.optimize.{ours.__name__}", {key: one for key, one in options.items() if key != "disp"}
-        )
-        return as_python_number(ours(f, a, b, in_tuple(args), xtol, rtol, maxiter))
+        found = as_python_number(ours(f, a, b, in_tuple(args), xtol, rtol, maxiter))
+        return (found, _of_scalar(found, ours.__name__)) if full_output else found
 
     return bracketed
+
+
+def _of_scalar(root: Any, method: str) -> Any:
+    """What SciPy tells of a root; how many steps there were is not known in code."""
+    from scipy.optimize import RootResults  # not at start
+
+    return RootResults(root, -1, -1, 0, method)
 
 
 def _elementwise(
@@ -414,7 +427,7 @@ def root_scalar(
     else:
         missing = "a bracket" if bracket is None else "x0"
         fail(ArgumentError, f"scipy.optimize.root_scalar: method={method!r} needs {missing}.")
-    return optimize.RootResults(value, -1, -1, 0, method)
+    return _of_scalar(value, method)
 
 
 def _usual_method(bracket: Any, fprime: Any, fprime2: Any) -> str:

@@ -80,6 +80,9 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
         misfit, np.array([1.0, 0.5]), args=(a,), bounds=([0.0, 0.0], [9.0, 1.1]), **TIGHT
     ).x.sum(),
     "curve_fit": lambda a: optimize.curve_fit(decay, TIMES, samples(a), p0=[1.0, 1.0])[0].sum(),
+    "curve_fit with options": lambda a: optimize.curve_fit(
+        decay, TIMES, samples(a), [1.0, 1.0], method="trf", maxfev=900, ftol=1e-12, x_scale="jac"
+    )[0].sum(),
     "curve_fit's covariance": lambda a: optimize.curve_fit(
         decay, TIMES, samples(a), sigma=1.0 + TIMES
     )[1][0, 1],

@@ -38,6 +38,8 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
         lambda x: np.stack([x[0] - a, x[1] * a - 2]), np.ones(2)
     ).x.sum(),
     "brentq": lambda a: brentq(lambda x: x**3 - a, 0.0, 5.0),
+    "brentq and what it tells": lambda a: brentq(lambda x: x**3 - a, 0.0, 5.0, full_output=True)[1].root,
+    "fsolve with options": lambda a: optimize.fsolve(cubic, 1.0, (a,), maxfev=200, factor=10.0)[0],
     "bisect": lambda a: optimize.bisect(lambda x: x**3 - a, 0.0, 5.0),
     "root_scalar": lambda a: optimize.root_scalar(lambda x: x**3 - a, bracket=(0.0, 5.0)).root,
     "fixed_point": lambda a: optimize.fixed_point(lambda x: np.cos(x) * a, 0.5, xtol=1e-12).sum(),
@@ -102,6 +104,12 @@ def test_what_is_known_of_a_solution_is_kept_where_nothing_is_traced() -> None:
 
     assert pb.grad(value)(4.0) == pytest.approx(0.25)
     assert seen[0] > 0
+
+
+def test_integrals_between_limits_of_single_precision_are_taken_in_double() -> None:
+    value, slope = pb.value_and_grad(lambda a: integrate.quad(np.cos, a, a**2)[0])(np.float32(1.3))
+    assert value == pytest.approx(np.sin(1.69) - np.sin(1.3), abs=1e-6)
+    assert slope == pytest.approx(2.6 * np.cos(1.69) - np.cos(1.3), abs=1e-5)
 
 
 def test_a_jacobian_of_the_users_is_not_needed() -> None:
