@@ -82,9 +82,15 @@ def constraints_of(given: Any, unknowns: Unknowns) -> list[Constraint]:
 
 def _constraints(given: Any, unknowns: Unknowns) -> list[Constraint]:
     if isinstance(given, dict):
-        args = given.get("args", ())
+        args, kind = given.get("args", ()), str(given.get("type")).lower()
+        if kind not in ("eq", "ineq") or "fun" not in given:
+            fail(
+                ArgumentError,
+                f"{unknowns.function}: a constraint is a dict of a type, 'eq' or 'ineq', and a function fun; "
+                f"found the type {given.get('type')!r} and {', '.join(map(str, given))}.",
+            )
         function = unknowns.residual(given["fun"], args if isinstance(args, tuple) else (args,))
-        return [Constraint(function, given["type"].lower() == "eq", _count(function, unknowns))]
+        return [Constraint(function, kind == "eq", _count(function, unknowns))]
     fun = given.fun if hasattr(given, "fun") else lambda x: given.A @ x
     values = unknowns.residual(fun, ())
     count = _count(values, unknowns)

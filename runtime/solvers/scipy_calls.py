@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ConvergenceError, UnsupportedError
+from ...tracer.errors import ConvergenceError, PullbackError, UnsupportedError
 from ..functions.common import fail
 from ..tensors.conversion import joined
 from ..transforms.transforms import jacobian
@@ -90,6 +90,8 @@ def solved_by_scipy(
     def solve(function: Function, start: np.ndarray) -> np.ndarray:
         try:
             result, found = run(function, start)
+        except PullbackError:
+            raise
         except RuntimeError as error:
             raise ConvergenceError(f"{name}: {error}") from error
         if not (result.get("success", True) or _is_solved(residual(function), start, found)):

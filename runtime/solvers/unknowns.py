@@ -125,7 +125,7 @@ class Unknowns:
         evaluate = self.of_vector(function, args)
 
         def residual(vector: Tensor) -> Tensor:
-            found = vector_of(structured(evaluate(vector), self.function, "the result"), self.dtype)
+            found = vector_of(self._result(evaluate(vector)), self.dtype)
             if count is not None and found._value.shape != (count,):
                 fail(
                     OutputError,
@@ -136,6 +136,16 @@ class Unknowns:
 
         return residual
 
+    def _result(self, value: Any) -> Structured:
+        found = structured(value, self.function, "the result")
+        if any(one._value.dtype.kind == "c" for one in found.tensors):
+            fail(
+                DTypeError,
+                f"{self.function}: the function returns complex numbers for real unknowns. Return their real "
+                "and imaginary parts.",
+            )
+        return found
+
     def scalar(self, function: Function, args: tuple[Any, ...]) -> Function:
         """The same, whose result is one number.
 
@@ -145,7 +155,7 @@ class Unknowns:
         evaluate = self.of_vector(function, args)
 
         def scalar(vector: Tensor) -> Tensor:
-            found = structured(evaluate(vector), self.function, "the result")
+            found = self._result(evaluate(vector))
             if [math.prod(one._value.shape) for one in found.tensors] != [1]:
                 fail(
                     OutputError,

@@ -9,7 +9,14 @@ from extent import drawn
 from scipy import optimize
 
 import pullback as pb
-from pullback.errors import ArgumentError, ConvergenceError, LinearAlgebraError, UnsupportedError
+from pullback.errors import (
+    ArgumentError,
+    ConvergenceError,
+    DTypeError,
+    LinearAlgebraError,
+    OutputError,
+    UnsupportedError,
+)
 
 pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 RUNS = pytest.mark.parametrize("run", [pb.grad, pb.compile], ids=["eager", "compiled"])
@@ -149,6 +156,14 @@ class TestRefusals:
             run(lambda a: smallest(a, callback=print))(1.3)
         with pytest.raises(UnsupportedError, match=r"scipy\.optimize\.least_squares: loss"):
             run(lambda a: optimize.least_squares(misfit, np.ones(2), args=(a,), loss="huber").x)(1.3)
+
+    def test_functions_and_constraints_that_do_not_fit(self, run: Any) -> None:
+        with pytest.raises(DTypeError, match="returns complex numbers for real unknowns"):
+            run(lambda a: optimize.root(lambda x: x - 1j * a, np.ones(1)).x.sum())(1.3)
+        with pytest.raises(OutputError, match="returns 1 values for 2 unknowns"):
+            run(lambda a: optimize.root(lambda x: x[:1] - a, np.ones(2)).x.sum())(1.3)
+        with pytest.raises(ArgumentError, match="'eq' or 'ineq', and a function fun; found the type 'equal'"):
+            run(lambda a: smallest(a, constraints={"type": "equal", "fun": lambda x: x.sum() - a}))(1.3)
 
     def test_what_does_not_converge(self, run: Any) -> None:
         with pytest.raises(ConvergenceError, match=r"scipy\.optimize\.newton: Failed to converge"):
