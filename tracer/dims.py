@@ -230,12 +230,16 @@ def canonical(formula: Formula) -> Formula:
     return Computed(formula.function, operands, formula.depth, formula.letter)
 
 
-def spelled(formula: Formula | int | float) -> str:
+def _label(source: Source) -> str:
+    return source.label
+
+
+def spelled(formula: Formula | int | float, name: Callable[[Source], str] = _label) -> str:
     """The formula as text: that of a size of the same place in another trace of the function is the same."""
     if isinstance(formula, Source):
-        return formula.label if formula.equal is None else spelled(formula.equal)
+        return name(formula) if formula.equal is None else spelled(formula.equal, name)
     if isinstance(formula, Computed):
-        return f"{formula.function}({', '.join(map(spelled, formula.operands))})"
+        return f"{formula.function}({', '.join([spelled(one, name) for one in formula.operands])})"
     return repr(formula)
 
 

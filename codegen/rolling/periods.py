@@ -15,7 +15,7 @@ import numpy as np
 from pullback.tracer.graph import Node, make_node
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
-from pullback.tracer.ops.control import Body, loop
+from pullback.tracer.ops.control import Body, loop, ruled
 
 from ...tracer.records import record
 from ..rewriting.slices import part_of
@@ -109,8 +109,15 @@ def _goes_on(tokens: np.ndarray, step: tuple[int, ...], start: int) -> bool:
 
 
 def weight(node: Node) -> int:
-    """How many operations a node stands for: a loop for those of its body."""
-    return sum(map(weight, node.attributes["body"].graph.nodes)) if node.operator is loop else 1
+    """How many operations a node stands for: a loop, or a call with a rule, for those of its graphs."""
+    body = node.attributes.get("body") if node.operator in (loop, ruled) else None
+    return 1 if body is None else _weight_of(body)
+
+
+@lru_cache(maxsize=4096)
+def _weight_of(body: Body) -> int:
+    of_rule = () if body.rule is None or body.rule.graph is None else body.rule.graph.nodes
+    return sum(map(weight, (*body.graph.nodes, *of_rule)))
 
 
 def _tokens(sequence: Sequence[Node], token: Callable[[Node], Any]) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -81,7 +81,7 @@ class Structured:
             tensors.append(one)
         return Structured(tensors, self.labels, self.structure, self.present, self.conversions + 1)
 
-    def with_tensors(self, tensors: Sequence[Tensor]) -> Structured:
+    def with_tensors(self, tensors: Iterable[Tensor]) -> Structured:
         return Structured(list(tensors), self.labels, self.structure, self.present)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from ...tracer.errors import GradientError
 from ...tracer.graph import constant
 from ...tracer.interpret import evaluate_graph
+from ...tracer.ops.control import Body
 from ...tracer.origin import current_origin
 from ...tracer.records import record
 from ...tracer.spec import CONTINUOUS
@@ -55,6 +56,8 @@ class Equation:
         solve: from `function` and a vector to begin with to the solution; Tensors without gradient.
         adjoint: from `residual`, the solution and a cotangent of it to the solution of the adjoint equation.
         by_python: whether `solve` takes and gives arrays alone, and in compiled code is called as it is.
+        settings: what tells such a `solve` from others of its owner, for equations alike; hashable. None: it
+            is like no other.
     """
 
     owner: Any
@@ -63,6 +66,7 @@ class Equation:
     solve: Callable[[Any, Any], Any]
     adjoint: Callable[[OfVector, Tensor, Tensor], Tensor]
     by_python: bool = False
+    settings: Any = None
 
     @property
     def name(self) -> str:
@@ -237,10 +241,11 @@ class _Traced:
         def run(start: np.ndarray, *arrays: np.ndarray) -> list[np.ndarray]:
             return [np.asarray(self.equation.solve(self.closure.given(arrays), start))]
 
+        graph, settings = self.closure.graph, self.equation.settings
         operands = [self.start, *captured]
         (found,) = call_python(
             self.equation.owner,
-            self.closure.graph,
+            graph if settings is None else (Body(graph).structure_of_any_sizes, settings),
             self.equation.name,
             run,
             operands,

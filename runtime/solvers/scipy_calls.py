@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,7 @@ def solved_by_scipy(
     name: str, unknowns: Unknowns, start: Tensor, function: OfVector,
     residual: Callable[[OfVector], OfVector],
     run: Callable[[Function, np.ndarray], tuple[Any, np.ndarray]], reach: Reach | None = None,
+    settings: Any = None,
 ) -> tuple[Tensor, dict[str, Any]]:  # fmt: skip
     """The solution, with derivatives, and what SciPy tells beside it where nothing is traced.
 
@@ -84,6 +86,8 @@ def solved_by_scipy(
         start, function, residual: of the equation.
         run: from the function and an array to begin with to SciPy's result and the solution.
         reach: see `adjoint_by`.
+        settings: numbers, text and containers of them that tell `run` from others of the name; None if there
+            is more.
     """
     results: list[Any] = []
 
@@ -96,14 +100,26 @@ def solved_by_scipy(
             raise ConvergenceError(f"{name}: {error}") from error
         if not (result.get("success", True) or _is_solved(residual(function), start, found)):
             raise ConvergenceError(f"{name}: {' '.join(result['message'].split())}")
-        results.append(result)
+        results[:] = [result]
         return np.asarray(found, unknowns.dtype)
 
     owner = _OWNERS.setdefault(name, _Named(name))
-    equation = Equation(owner, function, residual, solve, adjoint_by(DENSE, name, reach), by_python=True)
+    equation = Equation(
+        owner, function, residual, solve, adjoint_by(DENSE, name, reach), by_python=True,
+        settings=_as_key((settings, unknowns.size, unknowns.dtype.str)) if settings is not None else None,
+    )  # fmt: skip
     vector = solution_of(equation, start)
     known = results[-1] if results else {}
     return vector, {key: one for key, one in known.items() if isinstance(one, bool | int | str)}
+
+
+def _as_key(settings: Any) -> Any:
+    """Settings as what is hashable; what is no plain number or text is like nothing else."""
+    if isinstance(settings, Mapping):
+        return tuple((name, _as_key(one)) for name, one in sorted(settings.items()))
+    if isinstance(settings, tuple | list):
+        return tuple(map(_as_key, settings))
+    return repr(settings) if isinstance(settings, str | int | float | NoneType) else object()
 
 
 def _is_solved(residual: OfVector, start: np.ndarray, x: np.ndarray) -> bool:

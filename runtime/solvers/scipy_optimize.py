@@ -63,8 +63,9 @@ def root(
         return result, result.x
 
     vector, known = solved_by_scipy(
-        "scipy.optimize.root", unknowns, unknowns.start, function, lambda same: same, run
-    )
+        "scipy.optimize.root", unknowns, unknowns.start, function, lambda same: same, run,
+        settings=(method, tol, options, bool(jac)),
+    )  # fmt: skip
     x = unknowns.restored(vector)
     return _result(known, x=x, fun=value_alone(fun, jac)(x, *in_tuple(args)))
 
@@ -110,8 +111,9 @@ def minimize(
             return result, result.x
 
         vector, known = solved_by_scipy(
-            "scipy.optimize.minimize", unknowns, unknowns.start, objective, grad, run
-        )
+            "scipy.optimize.minimize", unknowns, unknowns.start, objective, grad, run,
+            settings=(given, bool(jac), hess is not None or hessp is not None),
+        )  # fmt: skip
     return _result(known, x=unknowns.restored(vector), fun=number(objective(vector)))
 
 
@@ -325,7 +327,7 @@ def _of_scalar(root: Any, method: str) -> Any:
 
 
 def _elementwise(
-    name: str, f: Function, x0: Any, args: Any, other: Any, run: Callable[..., np.ndarray],
+    name: str, f: Function, x0: Any, args: Any, other: Any, run: Callable[..., np.ndarray], settings: Any,
     tolerances: tuple[float, float] | None = None,
 ) -> Any:  # fmt: skip
     """The root of a function of one number, or of several, of each by itself.
@@ -334,6 +336,7 @@ def _elementwise(
         other: a second place to begin with, of the same shape, or None.
         run: from functions of arrays, the value and its first two derivatives, and from both places to the
             root.
+        settings: see `solved_by_scipy`.
         tolerances: of a root between both places, absolute and relative.
     """
     unknowns, shape = Unknowns(x0, name, "x0"), np.shape(x0)
@@ -359,7 +362,8 @@ def _elementwise(
 
     name = f"scipy.optimize.{name}"
     reach = roots.reach_in(stop_gradient(places[0]) - unknowns.start, *tolerances) if tolerances else None
-    vector, _ = solved_by_scipy(name, unknowns, unknowns.start, values, value_of, solve, reach)
+    settings = (settings, shape, len(places), tolerances)
+    vector, _ = solved_by_scipy(name, unknowns, unknowns.start, values, value_of, solve, reach, settings)
     found = unknowns.restored(vector)
     return found if shape else of_kind(tensor_of(found), NumpyScalar)
 
@@ -375,7 +379,7 @@ def _bracketed_by_scipy(name: str) -> Function:
                 raise ArgumentError(f"scipy.optimize.{name}: {error}") from error
 
         tolerances = options.get("xtol", 2e-12), options.get("rtol", 8.881784197001252e-16)
-        found = _elementwise(name, f, a, args, b, run, tolerances)
+        found = _elementwise(name, f, a, args, b, run, options, tolerances)
         return found if np.shape(a) or name == "toms748" else as_python_number(found)  # it is not in C
 
     return bracketed
@@ -396,7 +400,8 @@ def newton(
             fprime2=curvature if fprime2 else None, x1=second, rtol=rtol,
         )  # fmt: skip
 
-    return _elementwise("newton", func, x0, args, x1, run)
+    settings = (bool(fprime), bool(fprime2), tol, maxiter, rtol)
+    return _elementwise("newton", func, x0, args, x1, run, settings)
 
 
 def fixed_point(

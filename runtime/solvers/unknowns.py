@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import DTypeError, OutputError
+from ...tracer.trace import current_trace, is_tracing
 from ..functions.common import common_dtype, fail, filled
 from ..functions.shapes.joining import cat
 from ..functions.shapes.movement import reshape_to, transpose
 from ..functions.structures import Structured, as_dtype, structured
 from ..tape.apply import of_kind
-from ..values.tensor import Tensor, TorchTensor
+from ..values.tensor import Tensor, TorchTensor, make
 from ..values.value_kinds import Auxiliary, NumpyScalar, NumpyTensor, PythonNumber, plain
 
 Function = Callable[..., Any]
@@ -58,6 +59,13 @@ def vector_of(given: Structured, dtype: np.dtype) -> Tensor:
     return parts[0] if len(parts) == 1 else cat(parts)
 
 
+def _of_trace(one: Tensor) -> Tensor:
+    """An array in a trace as its node: rules that outlive the user's function keep no hold of the array."""
+    if is_tracing() and isinstance(one._value, np.ndarray) and one._value.ndim:
+        return make(current_trace().capture(one._value), type(one))
+    return one
+
+
 class Unknowns:
     """The structure of what is looked for.
 
@@ -68,6 +76,7 @@ class Unknowns:
 
     def __init__(self, start: Any, function: str, argument: str) -> None:
         given = structured(start, function, argument)
+        given = given.with_tensors(map(_of_trace, given.tensors))
         self.function = function
         self.dtype = floating_dtype(given, function)
         self.start = vector_of(given, self.dtype)._detached()

@@ -407,7 +407,7 @@ def test_what_is_not_supported_is_refused() -> None:
 
 
 def test_integrals_of_all_rates_are_one_loop() -> None:
-    """What each makes anew, as the nodes of its rule, has one name: their searches are alike, to their sizes."""
+    """What each makes anew, as the nodes of its rule, has sizes of one name: their searches are alike."""
 
     def total(x: Any, rates: np.ndarray) -> Any:
         def integral(rate: Any) -> Any:

@@ -177,3 +177,31 @@ def test_what_is_no_solution_has_no_derivative(name: str) -> None:
 def test_the_error_at_a_jump_says_what_is_there() -> None:
     with pytest.raises(ConvergenceError, match=r"brentq: the equations have no root .* 5\.0e-01.*jump"):
         pb.grad(lambda a: brentq(stepping, 0.0, 2.0, (a,)))(0.5)
+
+
+def test_solutions_for_each_of_many_numbers_are_one_loop() -> None:
+    """SciPy is asked by one function of Python's for equations alike, so steps with one each are alike."""
+
+    def total(x: Any, rates: np.ndarray) -> Any:
+        return sum(np.sum(optimize.root(lambda u, q=q: u**3 + x * u - q, np.ones(2)).x) for q in rates)
+
+    compiled = pb.value_and_grad(pb.compile(total))
+    lines = []
+    for count in (9, 18):
+        rates = np.linspace(1.0, 2.0, count)
+        for found, expected in zip(compiled(1.3, rates), pb.value_and_grad(total)(1.3, rates)):
+            np.testing.assert_allclose(found, expected, rtol=1e-9)
+        lines.append(len(compiled.source().splitlines()))
+    assert lines[1] <= lines[0] + 4
+
+
+def test_solvers_with_other_settings_stay_apart() -> None:
+    """What SciPy is told beside the equation belongs to the call."""
+
+    @pb.compile
+    def roots(x: Any) -> Any:
+        rough = optimize.root(lambda u: u**3 - x, np.ones(1), tol=1e-1).x
+        return rough, optimize.root(lambda u: u**3 - x, np.ones(1), tol=1e-14).x
+
+    rough, exact = roots(2.0)
+    assert abs(exact[0] ** 3 - 2) < 1e-12 < abs(rough[0] ** 3 - 2)

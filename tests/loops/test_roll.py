@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import pullback as pb
 from pullback.codegen.rolling.roll import roll
@@ -678,3 +679,19 @@ def test_the_reverse_reads_what_a_carry_becomes() -> None:
     assert "(y_1[m - i, j] - observed[m - i - 1, j]) * 2.0" in program.source
     scratch = [one.dims for one in program.lowered.filled if one.role == "scratch"]
     assert scratch == [(31, 5), (2, 5)]
+
+
+def test_results_of_inner_loops_stay_with_them() -> None:
+    """Where some results of a solver's loop are read at once and others at the end of all steps."""
+
+    def ends(x: Any, rates: np.ndarray) -> Any:
+        found = []
+        for rate in rates:
+            run = solve_ivp(lambda t, y, rate=rate: -x * rate * y, (0.0, 1.0), np.ones(2), rtol=1e-6)
+            found.append(run.y[0, -1])
+        return np.sum(np.array(found) ** 2)
+
+    compiled, rates = pb.value_and_grad(pb.compile(ends)), np.linspace(1.0, 2.0, 10)
+    for got, expected in zip(compiled(1.3, rates), pb.value_and_grad(ends)(1.3, rates)):
+        np.testing.assert_allclose(got, expected, rtol=1e-9)
+    assert compiled.source().count("while ") <= 2

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..dims import formulas_in, spelled
+from ..dims import Formula, formulas_in, spelled
 from ..errors import GraphError, ShapeError
 from ..interpret import evaluate_graph
 from ..operator import Array, declare
@@ -79,30 +79,41 @@ class Body:
     @cached_property
     def structure(self) -> tuple[Any, ...]:
         """What the graph computes, without names and places: equal for bodies that compute the same."""
+        return self._structure(spelled)
+
+    @cached_property
+    def structure_of_any_sizes(self) -> tuple[Any, ...]:
+        """The same, whatever sizes are called: equal where those that agree do so in both bodies."""
+        names: dict[int, str] = {}
+        name = lambda source: names.setdefault(source.serial, str(len(names)))  # noqa: E731  of one line
+        return self._structure(partial(spelled, name=name))
+
+    def _structure(self, spell: Callable[[Formula], str]) -> tuple[Any, ...]:
         rule = self.rule
         if rule is None:
-            return _structure(self.graph)
+            return _structure(self.graph, spell)
         places = (rule.residuals, rule.operands, rule.results, rule.gradients, rule.arguments, rule.missing)
-        return (*_structure(self.graph), places, None if rule.graph is None else _structure(rule.graph))
+        of_rule = None if rule.graph is None else _structure(rule.graph, spell)
+        return (*_structure(self.graph, spell), places, of_rule)
 
     def __repr__(self) -> str:
         return f"<body of {len(self.graph.nodes)} nodes at {id(self):#x}>"
 
 
-def _compared(value: Any) -> Any:
+def _compared(value: Any, spell: Callable[[Formula], str]) -> Any:
     """An attribute with what its sizes are: some that are equal agree by chance."""
     if isinstance(value, Body):
-        return value.structure
-    return value, formulas_in(value.shape if isinstance(value, Spec) else value, spelled)
+        return value.structure if spell is spelled else value._structure(spell)
+    return value, formulas_in(value.shape if isinstance(value, Spec) else value, spell)
 
 
-def _structure(graph: Graph) -> tuple[Any, ...]:
+def _structure(graph: Graph, spell: Callable[[Formula], str]) -> tuple[Any, ...]:
     numbers: dict[Any, int] = {}
     lines: list[Any] = []
     for node in (*graph.inputs, *graph.nodes):
         if node not in numbers:
             numbers[node] = len(numbers)
-            values = (_compared(one) for one in node.attributes.values())
+            values = (_compared(one, spell) for one in node.attributes.values())
             lines.append((node.operator, *values, *(numbers[operand] for operand in node.operands)))
     return (*lines, *(numbers[output] for output in graph.outputs))
 
