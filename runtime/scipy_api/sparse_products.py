@@ -23,10 +23,11 @@ from ..functions import PUBLIC, declared
 from ..functions.common import as_dtype, fail, filled
 from ..numpy_api.values import known, of_arrays
 from ..tape.apply import of_kind
-from ..tensors.conversion import array_dtype, holds_tensor, tensor_of
+from ..tensors.conversion import array_dtype, holds_tensor, joined, tensor_of
 from ..values.foreign import is_sparse
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyTensor
+from .scipy_functions import SOLVERS
 
 ELEMENTS_READ = 2
 """How many elements of each row the table has, in average rows."""
@@ -131,6 +132,13 @@ class Sparse:
             f"scipy.sparse.{kind.__name__}.{name}: a sparse matrix beside a Tensor is a constant in products "
             "(A @ x, x @ A, A.dot(x), A.T @ x), which may be multiplied with a number. Use its .toarray().",
         )
+
+    def _valued(self) -> Valued:
+        """The same as a matrix whose values are traced."""
+        real = self._real.tocoo()
+        values = tensor_of(real.data)
+        values = values if self._factor is None else values * self._factor
+        return Valued(values, real.row, real.col, real.shape)
 
     # --- products -----------------------------------------------------------------------------------------
 
@@ -250,6 +258,7 @@ class Valued:
         return self * -1.0
 
     def _plus(self, other: Any, sign: float) -> Valued:
+        other = other._valued() if type(other) is Sparse else other
         if not isinstance(other, Valued):
             if not is_sparse(plain_matrix(other)):
                 self._refuse("a sum with what is not sparse")
@@ -310,7 +319,8 @@ def _of_values(real: type, arg1: Any, *given: Any, shape: Any = None, **options:
     """A sparse matrix as SciPy makes it: `Valued`, if its values are Tensors beside their places."""
     shape = given[0] if given else shape
     if not (isinstance(arg1, tuple) and len(arg1) > 1 and holds_tensor(arg1[0])) or given[1:] or options:
-        return real(arg1, *given, **options) if given else real(arg1, shape=shape, **options)
+        arg1 = plain_matrix(arg1)
+        return stood_for(real(arg1, *given, **options) if given else real(arg1, shape=shape, **options))
     values = tensor_of(arg1[0])
     places = known("places of a sparse matrix", *(arg1[1] if len(arg1) == 2 else arg1[1:]))
     ones = np.ones(tuple(values.shape))
@@ -327,8 +337,65 @@ CLASSES = {f"{name}_{kind}": _of_values for name in ("csr", "csc", "coo") for ki
 """By SciPy's name of a class (real class, *arguments) -> what stands for its object."""
 
 
+def _made(real: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """What a function that makes sparse matrices gives, of plain numbers and matrices."""
+    if any(map(_holds_traced, (*arguments, *options.values()))):
+        fail(
+            UnsupportedError,
+            f"scipy.sparse.{real.__name__} of traced values is not supported. Give values and their places "
+            "to csr_array, csc_array or coo_array, or diagonals to diags_array; these may be added.",
+        )
+    return stood_for(real(*map(_plain, arguments), **{name: _plain(one) for name, one in options.items()}))
+
+
+def _plain(value: Any) -> Any:
+    """The same with SciPy's matrices, in lists as well."""
+    return type(value)(map(_plain, value)) if type(value) in (list, tuple) else plain_matrix(value)
+
+
+def _holds_traced(value: Any) -> bool:
+    if type(value) in (list, tuple):
+        return any(map(_holds_traced, value))
+    if type(value) is Sparse:
+        return value._factor is not None
+    return holds_tensor(value) or type(value) is Valued
+
+
+def _of_diagonals(real: Callable[..., Any], diagonals: Any, *given: Any, **options: Any) -> Any:
+    """A matrix by its diagonals: `Valued`, if there are Tensors among them."""
+    if not _holds_traced(diagonals):
+        return _made(real, diagonals, *given, **options)
+    rows = list(diagonals) if isinstance(diagonals, list | tuple) else [diagonals]
+    values = [tensor_of(joined(one)) for one in rows]
+    ends = np.cumsum([0, *(one.numel() for one in values)])
+    counted = [  # from 1 on, so that none of them is a zero
+        np.arange(start + 1.0, start + 1.0 + one.numel()).reshape(tuple(one.shape))
+        for start, one in zip(ends, values)
+    ]
+    is_several = isinstance(diagonals, list | tuple) and any(one.ndim for one in values)
+    counts = counted if is_several else np.array(counted).reshape(-1) if len(rows) > 1 else counted[0]
+    made = real(counts, *given, **options).tocoo()
+    common = PUBLIC["cat"]([one.reshape(-1) for one in values])
+    return Valued(common[made.data.astype(np.int64) - 1], made.row, made.col, made.shape)
+
+
+SOLVERS["scipy.sparse"] = {
+    **dict.fromkeys(("diags", "diags_array", "spdiags"), _of_diagonals),
+    **dict.fromkeys((
+        "eye", "eye_array", "identity", "kron", "kronsum", "block_diag", "bmat", "block_array", "hstack",
+        "vstack", "tril", "triu",
+    ), _made),
+}  # fmt: skip
+"""Of functions that make matrices, which take SciPy's function first, too."""
+
+
+SUMS = ("__add__", "__radd__", "__sub__", "__rsub__")
+
+
 def _of_two(name: str) -> Callable[[Sparse, Any], Any]:
     def method(self: Sparse, other: Any) -> Any:
+        if name in SUMS and (_holds_traced(self) or _holds_traced(other)) and not holds_tensor(other):
+            return getattr(self._valued(), name)(other)
         if self._factor is not None or holds_tensor(other):
             self._refuse(name)
         return stood_for(getattr(self._real, name)(plain_matrix(other)))

@@ -55,6 +55,11 @@ def fixed_quad(real: Function, func: Function, a: Any, b: Any, args: Any = (), n
 OF_JACOBIANS = frozenset(("jac", "jac_sparsity", "lband", "uband"))
 TAKEN = OF_JACOBIANS | {"rtol", "atol", "max_step", "first_step"}
 """Options of solve_ivp's methods."""
+OF_LSODA = frozenset((
+    "Dfun", "col_deriv", "ml", "mu", "mxstep", "mxhnil", "mxordn", "mxords", "hmin", "hmax", "h0",
+    "ixpr", "printmessg",
+))  # fmt: skip
+"""Options of odeint that are about steps and Jacobians; `hmax` and `h0` hold for steps of ours as well."""
 REACHED = "The solver successfully reached the end of the integration interval."
 
 
@@ -67,10 +72,11 @@ def solve_ivp(
     from scipy.optimize import OptimizeResult  # not at start
 
     name = method if isinstance(method, str) else method.__name__
+    given = () if args is None else tuple(args) if isinstance(args, list) else in_tuple(args)
     refuse("scipy.integrate.solve_ivp", {key: options[key] for key in options.keys() - TAKEN})
     options = {key: options[key] for key in options.keys() & TAKEN - OF_JACOBIANS}
     found = initial_values.solve_ivp(
-        fun, t_span, array(y0), name, t_eval, dense_output, events, in_tuple(args or ()), **options
+        fun, t_span, array(y0), name, t_eval, dense_output, events, given, **options
     )
     is_ended = type(found.status) is not int or found.status
     has_events = events is not None
@@ -85,13 +91,15 @@ def odeint(
     real: Function, func: Function, y0: Any, t: Any, args: Any = (), tfirst: bool = False, rtol: Any = None,
     atol: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
-    """Within the tolerances of SciPy's LSODA, by other methods."""
-    refuse("scipy.integrate.odeint", options)
+    """Within the tolerances of SciPy's LSODA, by other methods, whose number of steps has no limit."""
+    refuse("scipy.integrate.odeint", {key: options[key] for key in options.keys() - OF_LSODA})
     rates = func if tfirst else (lambda t, y, *args: func(y, t, *args))
     tolerances: dict[str, Any] = {
         "rtol": 1.49012e-8 if rtol is None else rtol,
         "atol": 1.49012e-8 if atol is None else atol,
     }
+    lengths = {"max_step": options.get("hmax"), "first_step": options.get("h0")}
+    tolerances |= {name: length for name, length in lengths.items() if length}
     found = initial_values.solve_ivp(
         rates, (t[0], t[-1]), array(y0), "LSODA", t, args=in_tuple(args), **tolerances
     )

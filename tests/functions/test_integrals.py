@@ -328,6 +328,18 @@ def loss(a: Any, **options: Any) -> Any:
     return (found.y**2).sum()
 
 
+def test_steps_that_make_arrays_are_computed_again() -> None:
+    """Backward runs the program as it was run, in which `np.array` takes Tensors."""
+
+    def last(rate: Any, **options: Any) -> Any:
+        def decay(t: Any, y: Any) -> Any:
+            return np.array([-rate * y[0], rate * y[0]])
+
+        return pb.solve_ivp(decay, (0.0, 1.0), np.array([1.0, 0.0]), **options).y[1, -1]
+
+    assert pb.grad(last)(1.3, checkpoint=True) == pytest.approx(pb.grad(last)(1.3), rel=1e-12)
+
+
 @adjoints
 class TestAdjoint:
     @pytest.mark.drawn(6)

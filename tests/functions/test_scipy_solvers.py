@@ -49,6 +49,12 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "solve_ivp": lambda a: integrate.solve_ivp(
         lambda t, y: -a * y, (0, 1), [1.0, 2.0], t_eval=[1.0], rtol=1e-9, atol=1e-10
     ).y.sum(),
+    "solve_ivp with a list of arguments": lambda a: integrate.solve_ivp(
+        lambda t, y, rate: -rate * y, (0, 1), [1.0], t_eval=[1.0], args=[a], rtol=1e-9, atol=1e-10
+    ).y.sum(),
+    "odeint with options": lambda a: integrate.odeint(
+        lambda y, t: -a * y, [1.0], [0.0, 1.0], mxstep=900, hmax=0.1, Dfun=lambda y, t: np.array([[-a]])
+    )[-1].sum(),
     "odeint": lambda a: scipy.integrate.odeint(lambda y, t: -a * y, [1.0, 2.0], np.linspace(0, 1, 3))[
         -1
     ].sum(),

@@ -50,6 +50,17 @@ PROGRAMS: dict[str, Program] = {
         lambda x, y: LONG_ROW.T @ x + (y @ LONG_ROW)[0], (np.cos(np.arange(31.0)), np.ones((1, 31))),
     ),
     "nothing": (lambda x: NOTHING @ x, (X,)),
+    "A + t B": (lambda t, x: (A + t * A - A * (2.0 * t)) @ x, (np.array(1.7), X)),
+    "made inside": (
+        lambda x: sparse.diags([1.0, 2.0], [0, 1], shape=(3, 5)) @ x
+        + sparse.hstack([sparse.eye(3), sparse.csr_matrix(DENSE[:3, :2])]) @ x,
+        (X,),
+    ),
+    "traced diagonals": (
+        lambda x: sparse.diags([x, -x[:4], [3.0]], [0, 1, -2], shape=(5, 5)).T @ np.cos(x)
+        + sparse.diags_array(x**2) @ x,
+        (X,),
+    ),
     "complex matrix": (lambda x: COMPLEX @ x, (X + 0.3j,)),
     "complex values": (lambda x: A @ x, (X + 1j * X[::-1],)),
 }  # fmt: skip

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from types import CellType, FunctionType
 from typing import Any
 
@@ -17,6 +18,7 @@ from ....tracer.origin import current_origin
 from ....tracer.trace import is_tracing
 from ...captures.randomness import RANDOM, Streams
 from ...captures.reached import Reached
+from ...captures.standing_names import standing, standing_now
 from ...tape.bodies import outer_edges, trace_body
 from ...tape.engine import Pass
 from ...tape.loops import apply_loop
@@ -24,6 +26,7 @@ from ...tensors.sampling import get_rng_state, set_rng_state
 from ...values.flatten import flatten, unflatten
 from ...values.modes import enable_grad, is_recording
 from ...values.nodes import FREED, Edge, GradNode, Saved, edge_of, next_sequence
+from ...values.saved import keeping_saved_values, saved_values
 from ...values.tensor import Tensor, make
 from ...values.value_kinds import Auxiliary
 from ..structures import Structured, structured
@@ -144,7 +147,7 @@ def around(
 class CheckpointBackward(GradNode):
     """The tape's node of a checkpointed call."""
 
-    __slots__ = ("function", "outputs", "saved", "state", "streams", "structure")
+    __slots__ = ("function", "is_of_program", "outputs", "saved", "standing", "state", "streams", "structure")
 
     def __init__(
         self,
@@ -163,6 +166,8 @@ class CheckpointBackward(GradNode):
         self.state = state
         self.streams = streams
         self.outputs = outputs
+        self.standing = standing_now()
+        self.is_of_program = saved_values() is not None  # which writes into arrays and makes them of Tensors
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         if self.saved is None:
@@ -173,7 +178,8 @@ class CheckpointBackward(GradNode):
         now = get_rng_state()
         set_rng_state(self.state)
         try:
-            with enable_grad(), self.streams.replayed():
+            as_before = keeping_saved_values() if self.is_of_program else nullcontext()
+            with standing(self.standing), as_before, enable_grad(), self.streams.replayed():
                 result = structured(function(*args, **kwargs), "checkpoint", "result")
         finally:
             set_rng_state(now)
@@ -187,7 +193,7 @@ class CheckpointBackward(GradNode):
         return [inside.caught_at(edge) if edge else None for edge in self.edges]
 
     def release(self) -> None:
-        self.saved = None
+        self.saved, self.standing = None, ()
 
 
 class Segment(Pass):
