@@ -54,7 +54,7 @@ FUNCTIONS: dict[str, Any] = {
         "erf", "erfc", "digamma", "floor",
     )},
     "where": lambda holds, a, b: a if holds else b,
-    "isinf": mp.isinf, "Function": Callable,
+    "isfinite": mp.isfinite, "is_everywhere": bool, "Function": Callable,
     "log": _log, "log1p": lambda x: _log(1 + mp.mpf(x)), "abs_": abs, "lgamma": mp.loggamma,
     "sigmoid": lambda x: 1 / (1 + mp.exp(-x)), "log_sigmoid": lambda x: -mp.log1p(mp.exp(-x)),
     "softplus": lambda x: mp.log1p(mp.exp(x)), "logit": lambda p: _log(p / (1 - mp.mpf(p))),

@@ -9,12 +9,14 @@ from typing import Any
 
 from ....tracer.operator import OPERATORS
 from ....tracer.ops import incomplete
+from ....tracer.trace import innermost
 from ...functions import PUBLIC
 from ...functions.elements.arithmetic import product_with_log
 from ...functions.elements.special import product_with_log1p
 from ...numpy_api.protocols import OF_OTHERS, UFUNCS
 from ...numpy_api.values import floats
 from ...tape.apply import apply
+from ...values.tensor import Tensor
 from ..special_ufuncs import expm1_over  # of what adds to OF_OTHERS
 
 Function = Callable[..., Any]
@@ -72,6 +74,11 @@ log_nct_density, nct_cdf, nct_sf = map(_of_floats, ("nct_logpdf", "nct_cdf", "nc
 
 
 hurwitz = _of_floats("zeta")
+
+
+def is_everywhere(condition: Any) -> bool:
+    """Whether it is known to hold for all elements, as outside of a trace."""
+    return innermost() is None and isinstance(condition, Tensor) and bool(condition._value.all())
 
 
 def log_gamma_density(a: Any, x: Any) -> Any:

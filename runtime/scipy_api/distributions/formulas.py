@@ -25,7 +25,8 @@ from .elements import (
     gammainccinv,
     gammaincinv,
     i0e,
-    isinf,
+    is_everywhere,
+    isfinite,
     lgamma,
     log,
     log1p,
@@ -70,8 +71,10 @@ def student_or(of_normal: Function, of_student: Function) -> Function:
     """A function of Student's distribution, which is the normal one for infinite degrees of freedom."""
 
     def function(z: Any, df: Any) -> Any:
-        is_normal = isinf(df)
-        return where(is_normal, of_normal(z), of_student(z, where(is_normal, 1.0, df)))
+        is_finite = isfinite(df)
+        if is_everywhere(is_finite):
+            return of_student(z, df)
+        return where(is_finite, of_student(z, where(is_finite, df, 1.0)), of_normal(z))
 
     return function
 

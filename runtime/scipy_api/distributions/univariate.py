@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ....tracer.errors import ArgumentError
-from ....tracer.trace import innermost, is_tracing
+from ....tracer.trace import is_tracing
 from ...autograd.foreign_calls import call_python
 from ...functions import PUBLIC
 from ...functions.common import fail
@@ -32,7 +32,7 @@ from . import declaration
 from .continuous import CONTINUOUS
 from .declaration import Bound, Declaration, Function
 from .discrete import DISCRETE
-from .elements import exp, floor, isfinite, log, sqrt, where
+from .elements import exp, floor, is_everywhere, isfinite, log, sqrt, where
 from .less_common import LESS_COMMON
 from .sampled import Distributed
 
@@ -41,14 +41,9 @@ DECLARATIONS: dict[str, Declaration] = (
 )
 
 
-def _is_everywhere(condition: Any) -> bool:
-    """Whether it is known to hold for all elements, as outside of a trace."""
-    return innermost() is None and isinstance(condition, Tensor) and bool(condition._value.all())
-
-
 def _chosen(condition: Any, value: Any, other: Any) -> Any:
     """`where`; outside of a trace it is the value itself, if the condition holds everywhere."""
-    if _is_everywhere(condition) and isinstance(value, Tensor):
+    if is_everywhere(condition) and isinstance(value, Tensor):
         return value if condition._value.shape == value._value.shape else where(condition, value, other)
     return where(condition, value, other)
 
@@ -330,7 +325,7 @@ class Distribution(Distributed):
     def _apart(self, x: Any, loc: Any, scale: Any) -> Any:
         """(x - loc) / scale; what is infinite stays so, whatever the scale is."""
         is_finite = isfinite(x)
-        if _is_everywhere(is_finite):
+        if is_everywhere(is_finite):
             return (x - loc) / scale
         return where(is_finite, (where(is_finite, x, 0.0) - loc) / scale, x)
 
@@ -365,7 +360,7 @@ class Distribution(Distributed):
         """Where there is a density by its formula, and its logarithm elsewhere: nothing but at an end."""
         declared, (low, high) = self._declared, self._support(shapes)
         found, outside = (z > low) & (z < high), -math.inf
-        if not _is_everywhere(found):
+        if not is_everywhere(found):
             for end, bound, power in zip((low, high), declared.support, declared.powers):
                 if _is_infinite(bound):
                     continue
