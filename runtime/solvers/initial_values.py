@@ -25,7 +25,7 @@ from .integration import Integration, Rates, State
 from .integration_methods import METHODS
 from .requirements import Failure, require
 from .trajectories import DenseOutput, OfUnknownLength, Trajectory
-from .unknowns import Unknowns, number, vector_of_values
+from .unknowns import Unknowns, number
 
 Function = Callable[..., Any]
 
@@ -55,7 +55,8 @@ def solve_ivp(
     Args:
         fun: from a time and values to the rates at which these change, of the same structure.
         t_span: the first and the last time; both have gradients.
-        y0: the first values: a number, an array or a tensor, or nested containers of them.
+        y0: the first values: a number, an array or a tensor, or nested containers of them; complex ones are
+            pairs of real ones to the estimates of errors.
         method: "RK45", "RK23" or "DOP853"; "Radau" or "BDF" for stiff problems; "LSODA" begins with "DOP853"
             and goes on with "Radau" where the problem turns out to be stiff: not by the steps of SciPy's.
         t_eval: the times whose values are wanted, in order; they have gradients. Without them each step's,
@@ -93,9 +94,11 @@ def solve_ivp(
         )
     if adjoint not in ("discrete", "continuous"):
         fail(ArgumentError, f"solve_ivp: adjoint={adjoint!r} is not known. Give 'discrete' or 'continuous'.")
-    unknowns = Unknowns(y0, "solve_ivp", "y0")
+    unknowns = Unknowns(y0, "solve_ivp", "y0", may_be_complex=True)
+    if unknowns.has_complex and np.ndim(atol):
+        fail(UnsupportedError, "solve_ivp: atol must be one number where values are complex.")
     first, last = (_time(one, unknowns.dtype) for one in t_span)
-    start = vector_of_values(y0, unknowns.dtype)
+    start = unknowns.vector(y0)
     rtol, atol = (stop_gradient(_time(one, unknowns.dtype)) for one in (rtol, atol))
 
     def begun(rates: Rates, y: Tensor, first: Tensor, last: Tensor) -> tuple[Integration, State]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from ...tracer.errors import DTypeError, OutputError
 from ...tracer.trace import current_trace, is_tracing
 from ..functions.common import common_dtype, fail, filled
+from ..functions.elements.complex_numbers import complex as complex_of
 from ..functions.shapes.joining import cat
 from ..functions.shapes.movement import reshape_to, transpose
 from ..functions.structures import Structured, as_dtype, structured
@@ -45,6 +46,12 @@ def number(value: Tensor) -> Any:
     return plain(of_kind(value, NumpyScalar))
 
 
+def _pair(values: Tensor) -> Tensor:
+    """The real and the imaginary parts, one behind the other."""
+    flat = of_kind(values, Auxiliary).reshape(-1)
+    return cat([flat.real, flat.imag] if flat.is_complex() else [flat, 0.0 * flat])
+
+
 def vector_of_values(value: Any, dtype: np.dtype) -> Tensor:
     """All values of nested containers, one behind the other."""
     return vector_of(structured(value, "vector", "value"), dtype)
@@ -72,31 +79,60 @@ class Unknowns:
     Args:
         start: tensors, arrays and numbers, in any nested structure.
         function, argument: who was given it, and under which name, for messages.
+        may_be_complex: whether complex arrays stand for their real and their imaginary parts, one behind the
+            other in the vector.
     """
 
-    def __init__(self, start: Any, function: str, argument: str) -> None:
+    def __init__(self, start: Any, function: str, argument: str, may_be_complex: bool = False) -> None:
         given = structured(start, function, argument)
         given = given.with_tensors(map(_of_trace, given.tensors))
         self.function = function
-        self.dtype = floating_dtype(given, function)
-        self.start = vector_of(given, self.dtype)._detached()
+        self._are_complex = [may_be_complex and one._value.dtype.kind == "c" for one in given.tensors]
+        self.dtype = floating_dtype(given.with_tensors(self._parts(given.tensors)), function)
+        self.start = self._vector(given)._detached()
         kinds = [NumpyScalar if type(one) is PythonNumber else type(one) for one in given.tensors]
-        self._given = given.with_tensors(
-            [of_kind(as_dtype(one, self.dtype), kind) for one, kind in zip(given.tensors, kinds)]
-        )
+        self._given = given.with_tensors([
+            of_kind(one if is_complex else as_dtype(one, self.dtype), kind)
+            for one, kind, is_complex in zip(given.tensors, kinds, self._are_complex)
+        ])  # fmt: skip
         self._shapes = [tuple(one._value.shape) for one in given.tensors]
-        self._ends = list(itertools.accumulate(map(math.prod, self._shapes)))
+        sizes = [math.prod(shape) << one for shape, one in zip(self._shapes, self._are_complex)]
+        self._ends = list(itertools.accumulate(sizes))
 
     @property
     def size(self) -> int:
         return self._ends[-1] if self._ends else 0
 
+    @property
+    def has_complex(self) -> bool:
+        return any(self._are_complex)
+
+    def vector(self, value: Any) -> Tensor:
+        """The vector that stands for values of this structure."""
+        return self._vector(structured(value, self.function, "value"))
+
+    def _vector(self, given: Structured) -> Tensor:
+        return vector_of(given.with_tensors(self._parts(given.tensors)), self.dtype)
+
+    def _parts(self, values: Sequence[Tensor]) -> list[Tensor]:
+        """Real tensors in the place of all, where there are as many as unknowns."""
+        if not self.has_complex or len(values) != len(self._are_complex):
+            return list(values)
+        return [_pair(one) if is_complex else one for one, is_complex in zip(values, self._are_complex)]
+
+    def _joined(self, part: Tensor, is_complex: bool) -> Tensor:
+        """What a part of the vector, along the first dimension, stands for."""
+        half = part._value.shape[0] // 2
+        return complex_of(part[:half], part[half:]) if is_complex else part
+
     def restored(self, vector: Tensor) -> Any:
         """The values that a vector stands for, of the kinds that the first ones were of."""
         starts = [0, *self._ends]
+        pieces = [vector[start:stop] for start, stop in zip(starts, self._ends)]
+        pieces = [vector] if len(self._ends) == 1 else pieces
         parts = [
-            reshape_to(vector if len(self._ends) == 1 else vector[start:stop], shape)
-            for shape, start, stop in zip(self._shapes, starts, self._ends)
+            reshape_to(self._joined(one, is_complex), shape)
+            for one, shape, is_complex in zip(pieces, self._shapes, self._are_complex)
         ]
         return self._given.restored([of_kind(one, Auxiliary) for one in parts])
 
@@ -109,11 +145,15 @@ class Unknowns:
     def restored_rows(self, rows: Tensor, counts_last: bool = True) -> Any:
         """Many vectors, one a row, as arrays whose last dimension counts them, or whose first one does."""
         starts, count = [0, *self._ends], rows.shape[0]
+        columns = [
+            self._joined(transpose(rows[:, start:stop], 0, 1), is_complex)
+            for start, stop, is_complex in zip(starts, self._ends, self._are_complex)
+        ]
+        if not counts_last:
+            columns = [transpose(one, 0, 1) for one in columns]
         parts = [
-            reshape_to(transpose(rows[:, start:stop], 0, 1), (*shape, count))
-            if counts_last
-            else reshape_to(rows[:, start:stop], (count, *shape))
-            for shape, start, stop in zip(self._shapes, starts, self._ends)
+            reshape_to(one, (*shape, count) if counts_last else (count, *shape))
+            for shape, one in zip(self._shapes, columns)
         ]
         return self._given.restored([of_kind(one, self.kind) for one in parts])
 
@@ -134,7 +174,7 @@ class Unknowns:
         evaluate = self.of_vector(function, args)
 
         def residual(vector: Tensor) -> Tensor:
-            found = vector_of(self._result(evaluate(vector)), self.dtype)
+            found = self._vector(self._result(evaluate(vector), True))
             if count is not None and found._value.shape != (count,):
                 fail(
                     OutputError,
@@ -145,9 +185,11 @@ class Unknowns:
 
         return residual
 
-    def _result(self, value: Any) -> Structured:
+    def _result(self, value: Any, may_be_complex: bool) -> Structured:
         found = structured(value, self.function, "the result")
-        if any(one._value.dtype.kind == "c" for one in found.tensors):
+        is_like = may_be_complex and len(found.tensors) == len(self._are_complex)
+        may_be = self._are_complex if is_like else [False] * len(found.tensors)
+        if any(one._value.dtype.kind == "c" and not may for one, may in zip(found.tensors, may_be)):
             fail(
                 DTypeError,
                 f"{self.function}: the function returns complex numbers for real unknowns. Return their real "
@@ -164,7 +206,7 @@ class Unknowns:
         evaluate = self.of_vector(function, args)
 
         def scalar(vector: Tensor) -> Tensor:
-            found = self._result(evaluate(vector))
+            found = self._result(evaluate(vector), False)
             if [math.prod(one._value.shape) for one in found.tensors] != [1]:
                 fail(
                     OutputError,

@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate
 
 import pullback as pb
-from pullback.errors import ArgumentError, ConvergenceError, ShapeError, UnsupportedError
+from pullback.errors import ArgumentError, ConvergenceError, DTypeError, ShapeError, UnsupportedError
 
 pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 RUNS = pytest.mark.parametrize("run", [lambda f: f, pb.compile], ids=["eager", "compiled"])
@@ -326,6 +326,24 @@ def loss(a: Any, **options: Any) -> Any:
         **options,
     )
     return (found.y**2).sum()
+
+
+def test_complex_values_beside_real_ones() -> None:
+    def last(rate: Any, **options: Any) -> Any:
+        def rates(t: Any, y: Any) -> Any:
+            return {"wave": 1j * rate * y["wave"], "size": y["wave"].real.sum()}
+
+        start = {"wave": np.array([1.0, 2.0j]), "size": 0.0}
+        found = pb.solve_ivp(rates, (0.0, 1.0), start, t_eval=[1.0], rtol=1e-9, atol=1e-10, **options).y
+        return found["size"][0] + found["wave"].imag.sum()
+
+    exact = lambda a: (np.sin(a) + 2.0 * np.cos(a) - 2.0) / a + np.sin(a) + 2.0 * np.cos(a)  # noqa: E731
+    for one in (pb.grad(last), pb.compile(pb.grad(last))):
+        np.testing.assert_allclose(one(1.3), slope(exact, 1.3), rtol=1e-6)
+    with pytest.raises(UnsupportedError, match="atol must be one number where values are complex"):
+        pb.solve_ivp(lambda t, y: y, (0.0, 1.0), np.array([1j]), atol=[1e-6])
+    with pytest.raises(DTypeError, match="returns complex numbers for real unknowns"):
+        pb.solve_ivp(lambda t, y: 1j * y, (0.0, 1.0), np.ones(1))
 
 
 def test_steps_that_make_arrays_are_computed_again() -> None:

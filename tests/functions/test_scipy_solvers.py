@@ -17,6 +17,9 @@ from pullback.errors import ConvergenceError, LinearAlgebraError, UnsupportedErr
 pytestmark = [pytest.mark.usefixtures("partly_compiled"), pytest.mark.part(8)]
 
 
+MIXING = np.array([[0.0, 1.0], [1.0, 0.5]])
+
+
 def cubic(x: Any, a: Any) -> Any:
     return x**3 + x - a
 
@@ -52,6 +55,10 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "solve_ivp with a list of arguments": lambda a: integrate.solve_ivp(
         lambda t, y, rate: -rate * y, (0, 1), [1.0], t_eval=[1.0], args=[a], rtol=1e-9, atol=1e-10
     ).y.sum(),
+    "solve_ivp of complex numbers": lambda a: integrate.solve_ivp(
+        lambda t, y: -1j * a * (MIXING @ y), (0, 1), np.array([1.0, 0.3j]), t_eval=[0.4, 1.0],
+        rtol=1e-9, atol=1e-10, dense_output=True,
+    ).sol(np.array([0.3, 1.0])).imag.sum(),
     "odeint with options": lambda a: integrate.odeint(
         lambda y, t: -a * y, [1.0], [0.0, 1.0], mxstep=900, hmax=0.1, Dfun=lambda y, t: np.array([[-a]])
     )[-1].sum(),

@@ -152,7 +152,8 @@ def test_wrong_uses() -> None:
             (lambda x: A @ x[1:], ShapeError, r"the shapes \(6, 5\) and \(4,\) do not fit"),
             (lambda x: A * x, UnsupportedError, r"csr_array.__mul__: a sparse matrix beside a Tensor"),
             (lambda x: A.multiply(x).sum(), UnsupportedError, r"csr_array.multiply.*toarray"),
-            (lambda x: (A + x[0] * A) @ x, UnsupportedError, r"csr_array.__add__.*toarray"),
+            (lambda x: (A + x) @ x, UnsupportedError, r"csr_array.__add__.*toarray"),
+            (lambda x: sparse.hstack([A, x[0] * A]) @ x, UnsupportedError, r"hstack of traced values.*added"),
         ):
             with pytest.raises(error, match=match):
                 pb.grad(transform(lambda x, call=call: call(x).sum()))(X)
