@@ -97,7 +97,8 @@ def _recorded(equation: Equation, solution: Tensor) -> Tensor:
         edges = outer_edges([equation.function(make(solution.payload, Auxiliary))], first)
     if not edges:
         if are_any_differentiated():  # a derivative of 0 is right where the adjoint equation has a solution
-            equation.adjoint(equation.residual(equation.function), solution, 0.0 * solution)
+            with no_grad():  # which has an adjoint equation of its own
+                equation.adjoint(equation.residual(equation.function), solution, 0.0 * solution)
         return solution
     node = SolutionBackward(equation, function, solution, edges)
     solution._grad_fn, solution._output_nr, solution._requires_grad = node, 0, True

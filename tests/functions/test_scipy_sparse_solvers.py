@@ -84,3 +84,19 @@ def test_refusals(run: Any) -> None:
         run(lambda a: linalg.gmres(np.roll(np.eye(40), 1, 0), np.arange(40) * a, maxiter=1)[0].sum())(1.3)
     with pytest.raises(ArgumentError, match=r"scipy\.sparse\.linalg\.splu: A is a .*pullback\.spsolve"):
         run(lambda a: linalg.splu(DENSE * a).solve(right(a)).sum())(1.3)
+
+
+@pytest.mark.parametrize("name", ["cg", "gmres", "bicgstab"])
+def test_equations_that_do_not_depend_on_the_argument(name: str) -> None:
+    """And those whose derivatives do not: their adjoint equations have none to be solved in turn."""
+
+    def fixed(a: Any) -> Any:
+        return getattr(linalg, name)(DENSE, np.ones(SIZE), **EXACT)[0].sum() * a**2
+
+    def linear(a: Any) -> Any:
+        return getattr(linalg, name)(SYMMETRIC, a * np.ones(SIZE), **EXACT)[0].sum()
+
+    whole = np.linalg.solve(DENSE, np.ones(SIZE)).sum()
+    for function, first, second in ((fixed, 2.6 * whole, 2.0 * whole), (linear, whole, 0.0)):
+        np.testing.assert_allclose(pb.grad(function)(1.3), first, rtol=1e-9)
+        np.testing.assert_allclose(pb.grad(pb.grad(function))(1.3), second, rtol=1e-9)
