@@ -333,7 +333,21 @@ def _of_values(real: type, arg1: Any, *given: Any, shape: Any = None, **options:
     return Valued(values, rows, columns, counted.shape)
 
 
-CLASSES = {f"{name}_{kind}": _of_values for name in ("csr", "csc", "coo") for kind in ("array", "matrix")}
+def _operator(
+    real: type, shape: Any, matvec: Any = None, *given: Any, dtype: Any = None, **options: Any
+) -> Any:  # fmt: skip
+    """An operator as SciPy makes it, whose dtype is that of a product, which may be a Tensor."""
+    if len(given) > 2:
+        return real(shape, matvec, *given, **options)
+    if dtype is None and matvec is not None:
+        dtype = array_dtype(tensor_of(joined(matvec(np.ones(shape[-1])))))
+    return real(shape, matvec, *given, dtype=dtype, **options)
+
+
+CLASSES = {
+    **{f"{name}_{kind}": _of_values for name in ("csr", "csc", "coo") for kind in ("array", "matrix")},
+    "LinearOperator": _operator,
+}
 """By SciPy's name of a class (real class, *arguments) -> what stands for its object."""
 
 

@@ -21,7 +21,7 @@ from .asked_types import class_called
 from .stand_ins import Called, ChangedModule, for_tensors, while_wanted
 
 Function = Callable[..., Any]
-OF_CLASSES = ("scipy.interpolate", "scipy.stats", "scipy.sparse")
+OF_CLASSES = ("scipy.interpolate", "scipy.stats", "scipy.sparse", "scipy.sparse.linalg")
 CLASSES = {**interpolation.CLASSES, **distributions.CLASSES, **sparse_products.CLASSES}
 
 

@@ -34,6 +34,9 @@ def operator(a: Any) -> Any:
 
 
 SOLUTIONS: dict[str, Callable[[Any], Any]] = {
+    "cg of an operator whose dtype is found": lambda a: linalg.cg(
+        linalg.LinearOperator((SIZE, SIZE), matvec=lambda v: SYMMETRIC @ v + a * v), right(a), **EXACT
+    )[0],
     "cg": lambda a: cg(SYMMETRIC, right(a), **EXACT)[0],
     "cg with an approximate inverse": lambda a: linalg.cg(SYMMETRIC, right(a), M=INVERSE, **EXACT)[0],
     "cg of a dense matrix": lambda a: linalg.cg(DENSE * a, right(a), **EXACT)[0],
