@@ -30,12 +30,11 @@ def solved_backwards(
 ) -> Tensor:
     """The values at some times, one a row; their derivatives are integrals along the way back."""
 
-    @custom_vjp
-    def values(first: Tensor, y: Tensor, times: Tensor, parameters: Tensor) -> Tensor:
+    def solved(first: Tensor, y: Tensor, times: Tensor, parameters: Tensor) -> Tensor:
         return solve(lambda t, y: rates(t, y, parameters), y, first, last, times)
 
     def forward(*given: Tensor) -> tuple[Tensor, Any]:
-        found = values.function(*given)
+        found = solved(*given)
         return found, (found, *given)
 
     def backward(residuals: Any, cotangent: Tensor) -> tuple[Tensor, ...]:
@@ -60,6 +59,7 @@ def solved_backwards(
         (adjoint, share), by_times = scan(back, (y * 0.0, parameters * 0.0), rows)
         return -(adjoint @ rates(first, y, parameters)), adjoint, flip(by_times, 0), share
 
+    values = custom_vjp(solved)
     values.defvjp(forward, backward)
     values._name = "solve_ivp"
     return values(first, y, times, parameters)

@@ -208,19 +208,22 @@ class _Traced:
         self.places = self.closure.differentiable()
 
     def solution(self) -> Tensor:
-        call = RuledCall(
+        if not self.closure.captured:
+            return self._forward()[0]
+        call = self._call()
+        found: Tensor = TracedCall(call, *flatten(call.arguments)).result()
+        return found
+
+    def _call(self) -> RuledCall:
+        return RuledCall(
             self.equation.owner,
             self.equation.name,
             tuple(self.closure.captured[place] for place in self.places),
             lambda *given: self._forward(*given)[0],
             self._forward,
             self._backward,
-            lambda: call,
+            self._call,
         )
-        if not self.closure.captured:
-            return self._forward()[0]
-        found: Tensor = TracedCall(call, *flatten(call.arguments)).result()
-        return found
 
     def _captured(self, given: Sequence[Any]) -> list[Any]:
         """All that the function closes over, the arguments of the call as they are given."""

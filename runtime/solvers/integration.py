@@ -76,7 +76,7 @@ class Integration:
         self.first, self.last = stop_gradient(first), stop_gradient(last)
         self.direction = where(self.last >= self.first, 1.0, -1.0) + 0.0 * self.last
         self._fun = fun
-        self._attempted = checkpointed(self._step) if recompute else self._step
+        self._recompute = recompute
 
     def moved(self, t: Tensor) -> Tensor:
         """A time between the ends, with its derivative by both, as if steps kept their share of the way."""
@@ -127,7 +127,8 @@ class Integration:
         after = t + length * self.direction
         after = where(self.direction * (after - self.last) > 0, self.last, after)
         h = where(is_alive, after - t, self.direction)
-        y, slopes = self._attempted(t, h, after, state.y, state.slope, state.memory)
+        step = checkpointed(self._step) if self._recompute else self._step
+        y, slopes = step(t, h, after, state.y, state.slope, state.memory)
         before, now, *plain_slopes = (stop_gradient(one) for one in (state.y, y, *slopes))
         rtol, atol = self._tolerances
         scale = atol + before.abs().maximum(now.abs()) * rtol

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import pullback as pb
 from pullback.codegen import drawn_once
@@ -83,6 +84,19 @@ def test_rules_and_arrays_that_a_trace_makes_are_shared(make: Any) -> None:
     expected = pb.value_and_grad(make(X * 3))(X)
     assert value == pytest.approx(expected[0])
     np.testing.assert_allclose(gradient, expected[1])
+
+
+def test_what_a_solver_has_made_holds_no_array_when_it_is_done() -> None:
+    gc.disable()  # so that nothing is found by chance
+    try:
+        for rate in (1.0, 2.0):
+            function = pb.compile(
+                lambda rate: solve_ivp(lambda t, y: rate * y, (0, 1), [0.5], "RK23", t_eval=[1.0]).y
+            )
+            np.testing.assert_allclose(function(rate), [[np.exp(rate) / 2]], rtol=1e-2)
+    finally:
+        gc.enable()
+    assert function.cache_info() == FOUND
 
 
 def test_paths_are_found_again() -> None:
