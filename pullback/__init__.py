@@ -219,6 +219,11 @@ _paused_collection.__exit__()
 
 
 _LATE_MODULES = ("dask", "debug", "testing")
+_NOT_THERE = {
+    "cuda": "Tensors live in the memory of this computer, and are computed with on its CPU.",
+    "optim": "Subtract gradients from parameters under no_grad, or give value_and_grad(f) to scipy.optimize.",
+}
+"""What to do without parts of torch that are left out."""
 
 if _TYPE_CHECKING:
     from pullback.runtime.diagnosis.profiling import profile
@@ -238,7 +243,8 @@ else:
         if name in _LATE_MODULES:
             return importlib.import_module(f"{__name__}.{name}")
         if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            remedy = f". {_NOT_THERE[name]}" if name in _NOT_THERE else ""
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{remedy}")
         of_others = "diagnosis.profiling" if name == "profile" else "solvers.own_names"
         globals()[name] = value = getattr(importlib.import_module(f"{__name__}.runtime.{of_others}"), name)
         return value

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import inspect
 import operator
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -42,9 +43,12 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         options.run(options)
+        sys.stdout.flush()
     except _UsageError as error:
         print(f"pullback {options.command}: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # whoever reads has seen enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

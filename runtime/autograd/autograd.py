@@ -205,7 +205,8 @@ def _roots(
         edge = edge_of(output)
         if edge is None:
             raise GradientError(
-                f"element {position} of tensors does not require grad and does not have a grad_fn"
+                f"element {position} of tensors does not require grad and does not have a grad_fn. Nothing "
+                "that it is computed of requires grad, or it was detached, or computed under no_grad."
             )
         started = _cotangent(output, cotangent, position)
         roots.append(edge)
@@ -217,7 +218,10 @@ def _cotangent(output: Tensor, cotangent: Any, position: int) -> Tensor:
     """The cotangent of an output: given, of the output's shape, or 1 for a single element."""
     if cotangent is None:
         if math.prod(output._value.shape) != 1:
-            raise GradientError("grad can be implicitly created only for scalar outputs")
+            raise GradientError(
+                "grad can be implicitly created only for scalar outputs; this one has shape "
+                f"{tuple(output._value.shape)}. Reduce it, e.g. with .sum() or .mean(), or give its gradient."
+            )
         if output._value.dtype.kind == "c":
             raise GradientError(
                 f"grad can be implicitly created only for real scalar outputs but got {output.dtype}. Take "

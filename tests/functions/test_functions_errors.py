@@ -412,3 +412,12 @@ def test_what_cannot_be_told_of_an_argument_keeps_no_error_back(value: Any, show
         pb.bmm(Y, value)
     notes = [note for note in getattr(raised.value, "__notes__", ()) if "  in " in note]
     assert notes == ([] if shown is None else [f"  in bmm(input: float32[4], mat2: {shown})"])
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "remedy"),
+    [(pb, "optim", "scipy.optimize"), (pb, "cuda", "CPU"), (pb.nn, "Linear", "pullback.nn.functional")],
+)
+def test_parts_of_torch_that_are_left_out_say_what_to_do(module: Any, name: str, remedy: str) -> None:
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}'\. .*{remedy}"):
+        getattr(module, name)

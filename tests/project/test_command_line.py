@@ -54,6 +54,12 @@ def test_inspect_prints_the_source(model: str, function: str, shapes: tuple[str,
     assert "backward of" in printed
 
 
+def test_whoever_reads_may_stop(model: str) -> None:
+    command = f"{sys.executable} -m pullback inspect {model}:energy --shape 5 --shape 5 --forward | true"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert not done.stderr
+
+
 @pytest.mark.parametrize("view", ["forward", "backward", "graph", "explain"])
 def test_inspect_prints_one_view(model: str, view: str, capsys) -> None:
     assert run("inspect", f"{model}:energy", "--shape", "5", "--shape", "5", f"--{view}") == 0

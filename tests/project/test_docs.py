@@ -1,4 +1,4 @@
-"""The programs of the pages in `docs/` run, and print what they say; files that pages name exist."""
+"""The programs of README and of `docs/` run, and print what they say; files that pages name exist."""
 
 import multiprocessing
 import re
@@ -34,20 +34,35 @@ def processes() -> BaseContext:
     return context
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_programs_print_what_they_say(program: str, processes: BaseContext, tmp_path: Path) -> None:
-    for library in re.findall(r"^import (dask)\b", program, re.M):
-        pytest.importorskip(library)  # an extra that `test` leaves out
-    printed, errors = tmp_path / "printed", tmp_path / "errors"
+def _printed(program: str, processes: BaseContext, folder: Path) -> str:
+    printed, errors = folder / "printed", folder / "errors"
     names = {"program": program, "printed": str(printed), "errors": str(errors)}
     run = processes.Process(target=exec, args=(AS_A_SCRIPT, names))
     run.start()
     run.join()
     assert run.exitcode == 0, errors.read_text(encoding="utf-8")
-    lines = printed.read_text(encoding="utf-8").splitlines()
+    return printed.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_print_what_they_say(program: str, processes: BaseContext, tmp_path: Path) -> None:
+    for library in re.findall(r"^import (dask)\b", program, re.M):
+        pytest.importorskip(library)  # an extra that `test` leaves out
+    lines = _printed(program, processes, tmp_path).splitlines()
     expected = re.findall(r"print\(.*\)  # (.*)", program)
     for line, said in zip(lines, expected, strict=True):
         assert line.startswith(said.removesuffix("...")), lines
+
+
+def test_readme_runs_and_shows_what_is_generated_today(processes: BaseContext, tmp_path: Path) -> None:
+    model, shown, *more = re.findall(
+        r"```python\n(.*?)```", (CHECKOUT / "README.md").read_text(encoding="utf-8"), re.S
+    )
+    (tmp_path / "model.py").write_text("\n\n".join((model, *more)), encoding="utf-8")
+    program = f"import runpy; runpy.run_path({str(tmp_path / 'model.py')!r})"
+    printed = _printed(program, processes, tmp_path)
+    hashes = re.compile(r"_[0-9a-f]{6}(?=\()")
+    assert hashes.sub("", printed).strip() == hashes.sub("", shown).strip()
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "benchmarks/README.md"])
