@@ -64,17 +64,32 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     recompile, peak = map(item.get_closest_marker, ("assert_no_recompile", "assert_peak_bytes"))
     if recompile is None and peak is None:
         return (yield)
-    from contextlib import ExitStack
+    from contextlib import nullcontext
 
     from pullback import fail_on_recompile
-    from pullback.testing import limited_to
+    from pullback.runtime.testing.peak_memory import refusal, watched
 
-    with ExitStack() as stack:
-        if recompile is not None:
-            stack.enter_context(fail_on_recompile())
-        if peak is not None:
-            stack.enter_context(limited_to(*peak.args, **peak.kwargs))
-        return (yield)
+    limit = None if peak is None or _is_interpreted(item.config) else _limit(peak)
+    with (
+        nullcontext() if limit is None else watched() as found,
+        nullcontext() if recompile is None else fail_on_recompile(),
+    ):
+        result = yield
+    if found is not None and found.nbytes > limit:
+        pytest.fail(refusal(found.nbytes, limit), pytrace=False)
+    return result
+
+
+def _limit(mark: pytest.Mark) -> int:
+    if len(mark.args) != 1 or mark.kwargs or not isinstance(mark.args[0], int):
+        pytest.fail("Say how many bytes: `@pytest.mark.assert_peak_bytes(4096)`.", pytrace=False)
+    limit: int = mark.args[0]
+    return limit
+
+
+def _is_interpreted(config: pytest.Config) -> bool:
+    """Whether memory is that of an interpreter, of which no limit speaks."""
+    return any(config.getoption(f"pullback_{name}") for name in WAYS)
 
 
 # --- fixtures -----------------------------------------------------------------------------------------------
@@ -101,14 +116,17 @@ def gradcheck() -> Callable[..., None]:
 
 
 @pytest.fixture
-def assert_peak_bytes() -> Callable[..., None]:
+def assert_peak_bytes(pytestconfig: pytest.Config) -> Callable[..., None]:
     """`assert_peak_bytes(limit, f, *args)`: a call of f holds at most so many more bytes at once.
 
-    It is called once before, so that what compiling takes does not count.
+    It is called once before, so that what compiling takes does not count. Where programs are interpreted
+    (`--pullback-uncompiled`, `--pullback-check`) it is called, and nothing is compared.
     """
     from pullback.testing import assert_peak_bytes
 
-    return assert_peak_bytes
+    if not _is_interpreted(pytestconfig):
+        return assert_peak_bytes
+    return lambda limit, function, /, *args, **kwargs: function(*args, **kwargs)
 
 
 @pytest.fixture

@@ -48,7 +48,11 @@ def limited_to(limit: int) -> Iterator[None]:
     with watched() as peak:
         yield
     if peak.nbytes > limit:
-        raise AssertionError(f"{peak.nbytes:,} bytes at the peak, and at most {limit:,} are allowed.")
+        raise AssertionError(refusal(peak.nbytes, limit))
+
+
+def refusal(found: int, limit: int) -> str:
+    return f"{found:,} bytes at the peak, and at most {limit:,} are allowed."
 
 
 def peak_bytes(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> int:

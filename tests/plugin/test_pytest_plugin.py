@@ -175,9 +175,16 @@ def test():
     debugger.runcall(f, np.ones(3))
     assert seen == [(str(program.path), line, i) for i in range(3)]
     assert f.cache_info().compilations == 0
+
+def test_memory_is_that_of_the_interpreter(assert_peak_bytes):
+    assert_peak_bytes(1, np.ones, 9)
+
+@pytest.mark.assert_peak_bytes(1)
+def test_memory_is_not_compared():
+    np.ones(9)
 """
     found = run(pytester, test, "--pullback-uncompiled", "-s")
-    found.assert_outcomes(passed=1)
+    found.assert_outcomes(passed=3)
     found.stdout.fnmatch_lines(["pullback: Python runs generated source*"])
 
 
@@ -237,12 +244,18 @@ def test_marked():
 def test_marked_with_enough():
     for _ in range(3):
         np.ones(100_000)
+
+@pytest.mark.assert_peak_bytes
+def test_marked_without_number():
+    pass
 """, "--strict-markers")
-    found.assert_outcomes(passed=2, failed=2)
+    found.assert_outcomes(passed=2, failed=3)
+    found.stdout.no_fnmatch_line("*pytest_pullback.py*")
     found.stdout.fnmatch_lines([
         "*bytes at the peak of the call, and at most 700,000 are allowed.*",
         "*value: float64?100000?, 800,000 bytes, an output*",
         "*bytes at the peak, and at most 700,000 are allowed.*",
+        "Say how many bytes: `@pytest.mark.assert_peak_bytes(4096)`.",
     ])  # fmt: skip
 
 
