@@ -93,7 +93,7 @@ class Roofs:
     """... and from memory."""
 
 
-@record(frozen=True)
+@record(frozen=True, repr=False)
 class Profile:
     """Where a call of a function spends its time; `str()` is a table, `plot()` a picture.
 
@@ -156,6 +156,8 @@ class Profile:
         text = io.StringIO()
         Console(file=text, width=WIDTH, color_system=None, legacy_windows=False).print(self)
         return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+    __repr__ = __str__  # what a terminal and a notebook show
 
     def _table_of_lines(self) -> Table:
         whole = sum(one.seconds for one in self.lines)

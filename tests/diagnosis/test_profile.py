@@ -56,6 +56,7 @@ def test_what_nests_take_is_what_lines_take(profile: Profile) -> None:
 
 def test_it_is_a_table_and_plain_data(profile: Profile) -> None:
     text = str(profile)
+    assert repr(profile) == text
     assert "hidden = pb.tanh(x * w)" in text and "by loop nest" in text and "GFLOP/s" in text
     assert "backward of energy" in text and "the rest" in text
     assert max(map(len, text.splitlines())) <= 110

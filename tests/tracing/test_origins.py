@@ -79,3 +79,10 @@ def test_of_a_row_nobody_asks_how_it_lies() -> None:
         row = slice_(x, starts=(1, 0), stops=(2, 3), steps=(1, 1))
         assert reshaped_in_place(row, (3,)) and not trace.strides
         assert reshaped_in_place(row, (3, 1, 1)) and reshaped_in_place(x, (12,)) and trace.strides
+
+
+def test_a_line_whose_text_nobody_has_is_named_alone() -> None:
+    names: dict[str, Any] = {}
+    exec("def doubled(x):\n    return x * 2.0", names)
+    source = pb.compile(names["doubled"]).source(pb.ArraySpec((3,)))
+    assert "# <string>:2\n" in source
