@@ -71,7 +71,7 @@ class ConcreteValues:
             try:
                 self._known[one] = one.operator(*operands, **one.attributes)
             except IndexError as error:
-                raise DimensionError(f"{error}, at {one.origin.place}  {one.origin.text}") from None
+                raise DimensionError(f"{error}, at {one.origin.place_and_text}") from None
 
 
 def _missing(node: Node, known: dict[Node, Any]) -> list[Node]:

@@ -124,4 +124,4 @@ def _colour(node: Node, graph: Graph) -> str:
 
 def _place(node: Node) -> str:
     """The user's line."""
-    return f"{node.origin.place}  {node.origin.text}" if node.origin.line else ""
+    return node.origin.place_and_text if node.origin.line else ""

@@ -512,7 +512,7 @@ def format_node(node: Node, names: Mapping[Node, str]) -> str:
 def _comment(origin: Origin) -> str:
     if origin.is_backward:
         return f"backward of {origin.place} ({origin.rule})"
-    return f"{origin.place}  {origin.text}".rstrip()
+    return origin.place_and_text
 
 
 def node_names(graph: Graph) -> dict[Node, str]:

@@ -53,6 +53,11 @@ class Origin:
         return f"{file_name(self.filename)}:{self.line}" if self.line else self.filename
 
     @property
+    def place_and_text(self) -> str:
+        """`model.py:5  x += 1`; the place alone where nobody has the text."""
+        return f"{self.place}  {self.text}".rstrip()
+
+    @property
     def is_backward(self) -> bool:
         return bool(self.rule)
 

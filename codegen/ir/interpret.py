@@ -420,7 +420,7 @@ class _Run:
         return slice(start, stop)
 
     def _fail(self, what: str) -> None:
-        places = ", ".join(f"{one.place}  {one.text}" for one in origins_of(self.statement)[:1])
+        places = ", ".join(one.place_and_text for one in origins_of(self.statement)[:1])
         raise ProgramError(f"{what} in {type(self.statement).__name__} of {places or 'no line'}")
 
 

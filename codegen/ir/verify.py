@@ -117,7 +117,7 @@ class _Verifier:
     def _fail(self, what: str) -> None:
         one = self.statement
         origin = next(iter(origins_of(one)), None) if one is not None else None
-        place = f" of {origin.place}  {origin.text}" if origin is not None else ""
+        place = f" of {origin.place_and_text}" if origin is not None else ""
         raise ProgramError(f"{self.kernel.function.name}: {what}, in {type(one).__name__}{place}: {one}")
 
     def _require(self, truth: bool, what: str) -> None:

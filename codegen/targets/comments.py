@@ -30,7 +30,7 @@ def comment_of(origins: Sequence[Origin]) -> str:
     forward = [origin for origin in origins if origin.line and not origin.is_backward]
     backward = [origin for origin in origins if origin.line and origin.is_backward]
     if forward and not (origins and origins[0].is_backward):
-        return f"{forward[0].place}  {forward[0].text}"
+        return forward[0].place_and_text
     places: dict[tuple[str, int], list[str]] = {}
     for origin in backward:
         rules = places.setdefault((origin.filename, origin.line), [])

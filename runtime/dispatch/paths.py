@@ -164,7 +164,7 @@ class Paths(Runs):
         if counted.recursion is not UNKNOWN and len(self.paths) >= FEWEST_WARNED:
             self.function.warn(
                 f"{self.function.name} is compiled once more, as a function calls itself to a depth that "
-                f"values decide: {counted.recursion.place}  {counted.recursion.text}\nWrite it as a loop: of "
+                f"values decide: {counted.recursion.place_and_text}\nWrite it as a loop: of "
                 "what it calls itself with, where it does so once; of what is left to do, in an array "
                 "(`todo = np.zeros((100, 3))`, `todo[n] = left, right, tolerance; n += 1`), where it does so "
                 "more often."
@@ -173,7 +173,7 @@ class Paths(Runs):
         if counted.is_of_some_turns and len(alike) >= FEWEST_WARNED:
             self.function.warn(
                 f"{self.function.name} is compiled once more for another number of turns of the loop at "
-                f"{counted.origin.place}  {counted.origin.text}\n{counted.differing or 'What Python holds'} "
+                f"{counted.origin.place_and_text}\n{counted.differing or 'What Python holds'} "
                 "differs from turn to turn, as a list that is written into, a number that is an index of a "
                 "list, or a way through a turn that is new. In place of a list, write into an array that is "
                 "long enough (`ts = np.zeros(1000)`, then `ts[n] = t; n += 1`), or write the loop as "
@@ -191,7 +191,7 @@ class Paths(Runs):
             remedy = "compare tensors, not numbers (`t > 1`, not `t.item() > 1`)"
         return (
             f"{function.name} takes more than max_paths={function.max_paths} paths; values decide at "
-            f"{guard.origin.place}  {guard.origin.text}\nCalls with an unknown path run uncompiled from now "
+            f"{guard.origin.place_and_text}\nCalls with an unknown path run uncompiled from now "
             f"on. To avoid it, {remedy}, pass what decides as a static argument, or raise max_paths."
         )
 
@@ -279,7 +279,7 @@ class Paths(Runs):
 
 
 def _endless(name: str, guard: Guard | None) -> str:
-    place = "" if guard is None else f" at {guard.origin.place}  {guard.origin.text}"
+    place = "" if guard is None else f" at {guard.origin.place_and_text}"
     return (
         f"{name} runs uncompiled for a call whose loop{place} takes very many turns in compiled code, which "
         "rounds otherwise than NumPy. Give the loop a tolerance that rounding cannot miss, or write it as "

@@ -3,10 +3,12 @@
 import ast
 import linecache
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 
+import pullback as pb
 from pullback.runtime.values.memory_order import reshaped_in_place
 from pullback.tracer.graph import Node, make_input
 from pullback.tracer.ops.elementwise import exp
@@ -84,5 +86,5 @@ def test_of_a_row_nobody_asks_how_it_lies() -> None:
 def test_a_line_whose_text_nobody_has_is_named_alone() -> None:
     names: dict[str, Any] = {}
     exec("def doubled(x):\n    return x * 2.0", names)
-    source = pb.compile(names["doubled"]).source(pb.ArraySpec((3,)))
+    source = pb.compile(names["doubled"]).source(np.ones(3))
     assert "# <string>:2\n" in source
