@@ -41,19 +41,25 @@ class PullbackError(Exception):
 
 
 class ShapeError(PullbackError, RuntimeError, ValueError):
-    """Shapes that do not fit together, or do not fit the operator."""
+    """Shapes that do not fit together, or do not fit the operator.
+
+    The message has the shapes: reshape one, or give it a dimension of size 1 (`x[:, None]`) that broadcasts.
+    """
 
     tells_call = True
 
 
 class DTypeError(PullbackError, RuntimeError, TypeError):
-    """A dtype that is not supported, or not by this operator."""
+    """A dtype that is not supported, or not by this operator.
+
+    Convert before: `x.astype(float)` of an array, `x.float()` of a Tensor. Integers have no gradient.
+    """
 
     tells_call = True
 
 
 class DimensionError(PullbackError, IndexError, ValueError):
-    """A dimension or an index out of range."""
+    """A dimension or an index out of range: they count from 0, or back from -1."""
 
     tells_call = True
 
@@ -65,7 +71,12 @@ class ArgumentError(PullbackError, TypeError, ValueError):
 
 
 class GradientError(PullbackError, RuntimeError):
-    """A gradient that does not exist, or whose ingredients are gone (overwritten, freed, detached)."""
+    """A gradient that does not exist, or whose ingredients are gone (overwritten, freed, detached).
+
+    Where a number or an array is made of what is differentiated (`float(x)`, `x.item()`, `np.asarray(x)`, a
+    library that computes in C), its gradient would be lost. Leave that out, write it with functions that have
+    derivatives, give it a rule (`primitive`, `custom_vjp`), or say by `stop_gradient(x)` that it is meant.
+    """
 
 
 class AnomalyError(GradientError):
@@ -95,7 +106,10 @@ class AnomalyError(GradientError):
 
 
 class MissingRuleError(GradientError, NotImplementedError):
-    """A function with rules of its own for some arguments, differentiated by another one."""
+    """A function with rules of its own for some arguments, differentiated by another one.
+
+    Give it a rule for that, or `stop_gradient` of the argument.
+    """
 
 
 class TraceError(PullbackError, RuntimeError):
@@ -103,15 +117,23 @@ class TraceError(PullbackError, RuntimeError):
 
 
 class LeakedTraceError(TraceError):
-    """A traced value used after its trace ended."""
+    """A traced value used after its trace ended. Return it from the function instead of storing it."""
 
 
 class MutationError(TraceError, TypeError):
-    """A traced function that writes into its arguments."""
+    """A traced function that changes what outlives the call as later calls could not repeat.
+
+    It stores what it computes of arrays in a list, a dict or an attribute, or reads what it has written
+    there. Return it instead, or keep it in an array. Writing into arrays is no error.
+    """
 
 
 class OutputError(TraceError, TypeError):
-    """A traced function that returns something other than tensors, arrays and containers of them."""
+    """A result that is not what is asked for.
+
+    A compiled function returns tensors, arrays, numbers and containers of them. What `grad` is taken of is
+    one number: reduce it, with `.sum()` or `.mean()`, or take `vjp` or `jacobian`.
+    """
 
 
 class UnsupportedError(PullbackError, NotImplementedError, TypeError):
@@ -140,7 +162,10 @@ class CompilationError(PullbackError, RuntimeError):
 
 
 class RecompileError(PullbackError, RuntimeError):
-    """A trace or a compilation inside of `fail_on_recompile`."""
+    """A trace or a compilation inside of `fail_on_recompile`.
+
+    The message says what is new. Call the function with such arguments before, or have it `warmup` for them.
+    """
 
 
 class SeparationError(PullbackError, ValueError):
@@ -152,11 +177,17 @@ class CacheFileError(PullbackError, RuntimeError, ValueError):
 
 
 class LinearAlgebraError(PullbackError, RuntimeError, np.linalg.LinAlgError):
-    """A matrix that has not what is asked for: singular, not positive definite, without convergence."""
+    """A matrix that has not what is asked for: singular, not positive definite, without convergence.
+
+    `except np.linalg.LinAlgError` catches it, in compiled functions, too.
+    """
 
 
 class ConvergenceError(PullbackError, ArithmeticError):
-    """A solver that has found no solution: within its steps, or at all."""
+    """A solver that has found no solution: within its steps, or at all.
+
+    The message has the number of steps and what is left. Begin nearer to the solution, or allow more steps.
+    """
 
 
 class GraphError(PullbackError, AssertionError):

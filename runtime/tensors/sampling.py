@@ -268,19 +268,34 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
-    """Uniform in [0, 1), in the shape and dtype of another tensor; options as of `rand`."""
+    """Uniform in [0, 1), in the shape and dtype of another tensor; options as of `rand`.
+
+    Example:
+        >>> rand_like(zeros(2, 3)).shape
+        torch.Size([2, 3])
+    """
     return rand(tuple(input._value.shape), dtype=dtype or input.dtype, **options)
 
 
 def randn_like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
-    """Standard normal, in the shape and dtype of another tensor; options as of `randn`."""
+    """Standard normal, in the shape and dtype of another tensor; options as of `randn`.
+
+    Example:
+        >>> randn_like(zeros(2, 3)).shape
+        torch.Size([2, 3])
+    """
     return randn(tuple(input._value.shape), dtype=dtype or input.dtype, **options)
 
 
 def randint_like(
     input: Tensor, low: int, high: int | None = None, *, dtype: Any = None, **options: Any
 ) -> Tensor:
-    """Integers in [low, high), in the shape and dtype of another tensor; options as of `randint`."""
+    """Integers in [low, high), in the shape and dtype of another tensor; options as of `randint`.
+
+    Example:
+        >>> randint_like(zeros(2), 3, 4)
+        tensor([3., 3.])
+    """
     low, high = (0, low) if high is None else (low, high)
     return randint(low, high, tuple(input._value.shape), dtype=dtype or input.dtype, **options)
 

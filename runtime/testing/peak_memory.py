@@ -44,7 +44,12 @@ def watched() -> Iterator[Peak]:
 
 @contextmanager
 def limited_to(limit: int) -> Iterator[None]:
-    """AssertionError where the inside holds more than so many bytes at once, besides those of before."""
+    """AssertionError where the inside holds more than so many bytes at once, besides those of before.
+
+    Example:
+        >>> with limited_to(100_000):
+        ...     total = np.ones(1000).sum()
+    """
     with watched() as peak:
         yield
     if peak.nbytes > limit:

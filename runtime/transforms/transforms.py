@@ -206,6 +206,7 @@ def jacobian(
     """The function that computes all derivatives of all elements of a result.
 
     Args:
+        function, argnums, has_aux: as in `grad`; the function may return any number of elements.
         holomorphic: complex results have complex derivatives by complex arguments: those. Without it complex
             arguments need real results, whose gradients are as in `grad`.
 
@@ -235,8 +236,15 @@ def hessian(function: Function, argnums: Argnums = 0, *, holomorphic: bool = Fal
     """The function that computes all second derivatives of a scalar function: the jacobian of its gradient.
 
     Args:
-        argnums: as in `grad`.
+        function, argnums: as in `grad`.
         holomorphic: the function takes complex numbers to a complex one: its second complex derivatives.
+
+    Returns:
+        A function of the same arguments. For an argument of shape `a` it gives an array of shape `a + a`,
+        and for several, or nested ones, one for each pair, nested twice.
+
+    Raises:
+        DTypeError, ArgumentError, OutputError, GradientError: as `grad` does.
 
     Example:
         >>> hessian(lambda x: (x ** 3).sum())(np.array([1.0, 2.0]))

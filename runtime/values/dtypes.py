@@ -166,7 +166,12 @@ def as_numpy_dtype(dtype: Any, function: str = "dtype") -> np.dtype:
 
 
 def is_floating_point(tensor: Any) -> builtins.bool:
-    """Whether the elements are floating numbers."""
+    """Whether the elements are floating numbers.
+
+    Example:
+        >>> is_floating_point(tensor([1, 2]))
+        False
+    """
     return tensor.dtype.is_floating_point
 
 

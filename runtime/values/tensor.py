@@ -38,7 +38,12 @@ ndarray = np.ndarray
 
 
 class Size(tuple[int, ...]):
-    """A shape: a tuple that prints as `torch.Size([2, 3])` and counts its elements."""
+    """A shape: a tuple that prints as `torch.Size([2, 3])` and counts its elements.
+
+    Example:
+        >>> Size((2, 3)).numel()
+        6
+    """
 
     __slots__ = ()
 

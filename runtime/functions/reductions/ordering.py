@@ -86,7 +86,6 @@ def _chosen(name: str, x: Tensor, indices: Tensor, dim: int, version: int = 0) -
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesIndices:
     """The elements in order along a dimension, and where they were: `(values, indices)`. Always stable.
 
-
     Example:
         >>> sort(tensor([3, 1, 2])).values
         tensor([1, 2, 3])
