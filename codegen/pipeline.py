@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pullback.tracer.graph import Graph, Labels, Node, make_input, relabel, substitute
+from pullback.tracer.origin import unlocated
 from pullback.tracer.verify import checked
 
 from ..tracer.records import record
@@ -123,6 +124,7 @@ def name_the_last(graph: Graph) -> Graph:
     return relabel(graph, Labels(names))
 
 
+@unlocated()
 def build_forward(graph: Graph, options: Options = DEFAULT_OPTIONS) -> Program:
     """One function for the graph's outputs."""
     rolled = roll(graph)
@@ -164,6 +166,7 @@ class Joint:
     notes: tuple[str, ...]
 
 
+@unlocated()
 def build_joint(graph: Graph, wrt: tuple[int, ...]) -> Joint:
     """The graph, its Python loops rolled, with the gradient with respect to the inputs at positions `wrt`."""
     rolled = roll(graph)
@@ -176,6 +179,7 @@ def build_joint(graph: Graph, wrt: tuple[int, ...]) -> Joint:
     return Joint(checked(joint, "differentiate"), cotangent_outputs, connected, tuple(rolled.notes))
 
 
+@unlocated()
 def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OPTIONS) -> Pair:
     """Forward and backward functions for the gradient with respect to the inputs at positions `wrt`."""
     made = build_joint(graph, wrt)

@@ -76,6 +76,13 @@ def located_at(origin: Origin) -> Iterator[None]:
         _override.reset(token)
 
 
+@contextmanager
+def unlocated() -> Iterator[None]:
+    """Values made inside come from no line, unless they are located: that which is run is a caller's."""
+    with located_at(UNKNOWN):
+        yield
+
+
 def named_at_line(name: str) -> AbstractContextManager[None]:
     """Values made inside come from the current line, and have a name; without one if they are located."""
     return nullcontext() if _override.get() is not None else _named(replace(current_origin(), target=name))
@@ -92,7 +99,8 @@ def _named(origin: Origin) -> Iterator[None]:
 
 def kept_at(origin: Origin) -> AbstractContextManager[None]:
     """Values made inside come from `origin`, if that is known, and unless they are located already."""
-    return located_at(origin) if origin.line and _override.get() is None else nullcontext()
+    is_located = (_override.get() or UNKNOWN).line
+    return nullcontext() if is_located or not origin.line else located_at(origin)
 
 
 def backward_of(origin: Origin, rule: str) -> AbstractContextManager[None]:

@@ -16,6 +16,7 @@ from functools import cache, partial
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import has_loops
 from pullback.tracer.ops.control import loop_result
+from pullback.tracer.origin import unlocated
 from pullback.tracer.verify import checked
 
 from ...tracer.records import record
@@ -50,6 +51,7 @@ class Rolled:
     notes: tuple[str, ...] = ()
 
 
+@unlocated()
 def roll(graph: Graph) -> Rolled:
     """Roll all loops, inner ones first. Time is linear in the number of nodes."""
     notes: Counter[str] = Counter()

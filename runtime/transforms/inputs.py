@@ -20,6 +20,7 @@ from ...tracer.errors import ArgumentError, DTypeError, OutputError
 from ...tracer.graph import Node, constant
 from ...tracer.ops.elementwise import complex_of, identity, stop_gradient
 from ...tracer.ops.movement import concatenate, reshape
+from ...tracer.origin import unlocated
 from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import innermost
 from ..autograd.autograd import pull_back, pull_back_each
@@ -159,7 +160,8 @@ class Inputs:
 
     def _own_node(self, value: Node) -> Node:
         """In a trace a node that leads to the value, so that only what goes through the alias reaches it."""
-        own = identity(value) if self.recording else stop_gradient(value)
+        with unlocated():
+            own = identity(value) if self.recording else stop_gradient(value)
         return own.named(value.name)
 
     def require_complex(

@@ -88,3 +88,15 @@ def test_a_line_whose_text_nobody_has_is_named_alone() -> None:
     exec("def doubled(x):\n    return x * 2.0", names)
     source = pb.compile(names["doubled"]).source(np.ones(3))
     assert "# <string>:2\n" in source
+
+
+def test_code_knows_nothing_of_the_line_that_calls_it() -> None:
+    def squares(x: Any) -> Any:
+        total = 0.0
+        for i in range(len(x)):
+            total += x[i] ** 2
+        return total
+
+    slope = pb.grad(pb.compile(squares))
+    pair_of_the_caller = slope(np.ones(20))
+    assert "pair_of_the_caller" not in slope.source() + str(slope.graph()) and len(pair_of_the_caller) == 20
