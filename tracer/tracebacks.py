@@ -1,6 +1,7 @@
 """Tracebacks in which users find their own lines: pullback's frames are hidden, and a note says the line.
 
-pytest and IPython leave out frames with a local variable `__tracebackhide__`; Python shows all.
+pytest and IPython leave out frames with a local variable `__tracebackhide__`. Python shows all, so
+those of a trace are taken out of what leaves a compiled function.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import FrameType, TracebackType
 
 from .failed_calls import call_of, is_said
@@ -44,15 +45,29 @@ def hide_own_frames(error: BaseException) -> None:
         _note(error, place_of_line(users[-1].tb_frame.f_code.co_filename, users[-1].tb_lineno))
 
 
+def leave_out_own_frames(error: BaseException) -> None:
+    """Take pullback's frames out of an error's traceback, unless they may be to blame."""
+    entries = list(_entries(error.__traceback__))
+    is_meant = getattr(error, "is_defect", None) is False  # a `PullbackError`
+    if entries and (is_meant or not is_own(entries[-1].tb_frame.f_code)):
+        others = [entry for entry in entries if not is_own(entry.tb_frame.f_code)]
+        error.__traceback__ = _linked(others)
+
+
 def up_to_users_code(raised: TracebackType | None) -> TracebackType | None:
     """A traceback without those of pullback's frames in which it ends; itself if it has no others."""
     entries = list(_entries(raised))
     while entries and is_own(entries[-1].tb_frame.f_code):
         entries.pop()
+    return _linked(entries) or raised
+
+
+def _linked(entries: Sequence[TracebackType]) -> TracebackType | None:
+    """A traceback of these entries, the outermost first."""
     found: TracebackType | None = None
     for one in reversed(entries):
         found = TracebackType(found, one.tb_frame, one.tb_lasti, one.tb_lineno)
-    return found or raised
+    return found
 
 
 def _note(error: BaseException, place: str) -> None:

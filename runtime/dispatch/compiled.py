@@ -12,7 +12,9 @@ from typing import Any, NamedTuple, cast, overload
 
 from ...codegen.options import DEFAULT_OPTIONS, Options
 from ...tracer.errors import ArgumentError, GradientError
+from ...tracer.settings import CHECKING
 from ...tracer.trace import innermost
+from ...tracer.tracebacks import leave_out_own_frames
 from ..tape.anomaly import listeners
 from ..tracing.signature import Signature
 from ..values import dtypes
@@ -93,7 +95,12 @@ class CompiledFunction(Inspection):
             result = self._table.run(args, dtypes._default)
             if result is not STALE:
                 return result
-        return self._dispatcher.call(args, kwargs)
+        try:
+            return self._dispatcher.call(args, kwargs)
+        except Exception as error:
+            if not CHECKING and innermost() is None:  # a trace around this call looks at whose frames they are
+                leave_out_own_frames(error)
+            raise
 
     @cached_property
     def _watched(self) -> WatchedDispatcher:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.runtime.dispatch import compiled, traced_function
 from pullback.tracer.errors import GraphError
 from pullback.tracer.origin import is_own
 
@@ -39,6 +40,28 @@ def test_frames_of_pullback_are_marked(way: Callable[..., Any], function: Callab
     assert all(hidden(caught.value))
     frames = [one.name for one in traceback.extract_tb(caught.value.__traceback__)]
     assert function.__name__ in frames or "at test_tracebacks.py:" in str(caught.value)
+
+
+@pytest.mark.parametrize("function", [multiply, fail, call_a_library])
+def test_python_shows_the_users_frames_alone(
+    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def frames() -> list[str]:
+        with pytest.raises((pb.errors.PullbackError, KeyError)) as caught:
+            pb.compile(function)(np.ones(3))
+        return [one.name for one in traceback.extract_tb(caught.value.__traceback__)][1:]
+
+    assert len(frames()) > 4, "under PULLBACK_CHECK there are all"
+    monkeypatch.setattr(compiled, "CHECKING", False)
+    assert frames() == ([] if function is call_a_library else [function.__name__])
+
+
+def test_defects_are_shown_with_all_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "CHECKING", False)
+    monkeypatch.setattr(traced_function, "trace_call", None)
+    with pytest.raises(TypeError) as caught:
+        pb.compile(multiply)(np.ones(3))
+    assert "_traced" in [one.name for one in traceback.extract_tb(caught.value.__traceback__)]
 
 
 def test_a_note_says_the_line_where_the_message_does_not() -> None:
