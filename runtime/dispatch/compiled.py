@@ -98,7 +98,7 @@ class CompiledFunction(Inspection):
         try:
             return self._dispatcher.call(args, kwargs)
         except Exception as error:
-            if not CHECKING and innermost() is None:  # a trace around this call looks at whose frames they are
+            if not CHECKING and innermost() is None:  # a trace around the call looks at them all
                 leave_out_own_frames(error)
             raise
 
