@@ -29,9 +29,13 @@ def load(shell: Any) -> None:
         cell without any is taken for a function itself: of the arrays that it reads, and its last expression
         or assignment is the result. `%%backward f g` shows that of these functions alone.
         """
-        before = dict(shell.user_ns)
-        if not shell.run_cell(cell).success:
-            return
+        before, next_number = dict(shell.user_ns), shell.execution_count
+        number = shell.execution_count = max(1, next_number - 1)  # this cell is counted already
+        try:
+            if not shell.run_cell(cell).success:
+                return
+        finally:
+            shell.execution_count = next_number
         from IPython.display import display
 
         tree = ast.parse(shell.transform_cell(cell))
@@ -40,7 +44,6 @@ def load(shell: Any) -> None:
         shown = [one._latest_source() for one in functions if isinstance(one, Inspection)]
         sources = [one for one in shown if one is not None]
         if not sources and not line.split():
-            number = max(1, shell.execution_count - 1)  # it is that of the next cell already
             filename = shell.compile.cache(shell.transform_cell(cell), number, raw_code=cell)
             sources = [source_of_cell(tree, filename, shell.user_ns, before)]
         for source in sources:

@@ -68,6 +68,11 @@ def test_a_cell_without_result_is_an_error(shell: Any, capsys: pytest.CaptureFix
     assert "ends neither with an expression nor with an assignment" in shown
 
 
+def test_an_error_in_the_cell_is_in_its_own_line(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "In[2], line 1" in run(shell, "%%backward\nenergi(x)", capsys)
+    assert "In[3], line 1" in run(shell, "energi(x)", capsys)
+
+
 @pytest.mark.drawn(4)
 def test_tracebacks_show_the_cells_and_not_pullback(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     cell = "def broken(x):\n    y = x + 1\n    return y @ np.ones(7)\npb.compile(broken)(x)"
