@@ -99,7 +99,7 @@ def _named(origin: Origin) -> Iterator[None]:
 
 def kept_at(origin: Origin) -> AbstractContextManager[None]:
     """Values made inside come from `origin`, if that is known, and unless they are located already."""
-    is_located = (_override.get() or UNKNOWN).line
+    is_located = _override.get() not in (None, UNKNOWN)
     return nullcontext() if is_located or not origin.line else located_at(origin)
 
 
