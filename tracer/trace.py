@@ -232,6 +232,8 @@ class Trace:
         self.values = ConcreteValues()
         """Of the call that is being traced; where no input has been given a value, there are none."""
         self.guards: list[Guard] = []
+        self.without_gradient: set[Node] = set()
+        """Results that are made of what gradients are cut off from, and of nothing else."""
         self.strides: dict[Node, tuple[int, ...]] = {}
         """How values would lie in memory, as far as that was asked."""
         self.input_strides: dict[Node, tuple[int, ...]] = {}

@@ -310,9 +310,17 @@ def _integers_among(values: Sequence[Any], error: OverflowError) -> np.dtype:
 
 def cut_off(node: Node) -> Node:
     """The node; where gradients will be taken of the graph and nothing is recorded, without gradient."""
-    if current_trace().differentiable and not is_recording() and node.spec.is_continuous:
-        return stop_gradient(node)
-    return node
+    trace = current_trace()
+    if not trace.differentiable or is_recording() or not node.spec.is_continuous:
+        return node
+    if not node.is_input and all(_has_no_gradient(one, trace.without_gradient) for one in node.operands):
+        trace.without_gradient.add(node)
+        return node
+    return stop_gradient(node)
+
+
+def _has_no_gradient(node: Node, known: set[Node]) -> bool:
+    return node.operator is stop_gradient or node in known or not node.spec.is_continuous or node.is_constant
 
 
 def _explain(operator: Operator, values: list[Any], attributes: dict[str, Any], error: Exception) -> NoReturn:
