@@ -4,20 +4,29 @@ All derive from `PullbackError` and from the built-in class that the same mistak
 NumPy, so `except RuntimeError` and `except ValueError` in existing programs keep working.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 
 import numpy as np
 
-unsupported: ContextVar[list[Exception] | None] = ContextVar("unsupported", default=None)
-"""While a user's function runs on Tensors, the errors made of which plain code knows nothing."""
+
+class Refusals:
+    """Errors that are made while a user's function runs on Tensors, and of which plain code knows nothing."""
+
+    unsupported: Sequence[Exception] = ()
+    of_plain_values: Sequence[Exception] = ()
+    """Those where a number or an array is asked for, which code in C may hide."""
+
+
+refusals: ContextVar[Refusals | None] = ContextVar("refusals", default=None)
+"""Those of the function that runs."""
 
 
 def note_refusal(error: Exception) -> None:
     """Note an error that plain code does not raise."""
-    found = unsupported.get()
+    found = refusals.get()
     if found is not None:
-        found.append(error)
+        found.unsupported = (*found.unsupported, error)
 
 
 class PullbackError(Exception):

@@ -8,7 +8,7 @@ In a trace the graph has the derivative, where it shows all that the tape does.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Sequence, Set
 from functools import reduce
 from typing import Any, NoReturn
 
@@ -62,6 +62,18 @@ class Pass:
         since: a sequence number that all nodes on a way to the inputs are known to have at least.
     """
 
+    inputs: set[tuple[int, int]] | None = None
+    input_ids: Set[int] = frozenset()
+    targets: Sequence[tuple[int, int]] = ()
+    """The inputs as they were given."""
+    oldest = 0
+    """The sequence number that all nodes on a way to the inputs have at least."""
+    nodes: list[GradNode]
+    """Those behind the roots, in the order in which they were made."""
+    leaves: list[Tensor]
+    wanted: set[int] | None = None
+    """The ids of the targets on a way to the inputs; None for all."""
+
     def __init__(
         self,
         create_graph: bool,
@@ -72,34 +84,21 @@ class Pass:
     ) -> None:
         self.create_graph = create_graph
         self.retain_graph = retain_graph
-        self.inputs: set[tuple[int, int]] | None = None
-        self.input_ids: set[int] = set()
-        self.oldest = 0
-        self.targets: list[tuple[int, int]] = []
-        """The inputs as they were given."""
-        """The sequence number that all nodes on a way to the inputs have at least."""
         if inputs is not None:
-            oldest = None
-            for target, number in inputs:
-                key = id(target)
-                self.targets.append((key, number))
-                self.input_ids.add(key)
-                age = target.sequence if target._is_node else 0  # leaves are older than all nodes
-                oldest = age if oldest is None or age < oldest else oldest
-            self.inputs = set(self.targets)
-            self.oldest = max(oldest or 0, since)
+            self.targets = targets = [(id(target), number) for target, number in inputs]
+            self.inputs = set(targets)
+            self.input_ids = {key for key, _ in targets}
+            ages = [target.sequence for target, _ in inputs if target._is_node]
+            if ages and len(ages) == len(inputs):  # leaves are older than all nodes
+                since = max(since, min(ages))
+            self.oldest = since
         self.ends = ends
-        self.nodes: list[GradNode] = []
-        """Those behind the roots, in the order in which they were made."""
-        self.leaves: list[Tensor] = []
         self.arrived: dict[Any, Cotangent] = {}
         """What has arrived, by `place_of` its target, which `nodes` and `leaves` keep alive."""
         self.borrowed: set[Any] = set()
         """The places whose cotangent others hold as well, so that nothing is added to it in place."""
         self.found: dict[tuple[int, int], Cotangent] = {}
         """The gradients of `inputs` by the target's id and output number."""
-        self.wanted: set[int] | None = None
-        """The ids of the targets on a way to the inputs; None for all."""
 
     def run(
         self,
@@ -111,6 +110,9 @@ class Pass:
         """Let the cotangents of the roots pass.
 
         What is `behind` these may be known, and which of that is `wanted` on the way to the inputs.
+
+        Raises:
+            LinearAlgebraError: LAPACK fails; with the line that asks for gradients.
         """
         self.reach(roots, behind, wanted)
         former = recording.set(self.create_graph)
@@ -120,10 +122,12 @@ class Pass:
             if way is None or not self.take_from_graph(way, roots, cotangents):
                 for edge, cotangent in zip(roots, cotangents):
                     self.arrive(edge, cotangent, owned=False)
-                self.run_nodes()
+                self.sweep()
             self.finish_leaves()
             if way is not None:
                 self.found = {key: _apart(value) for key, value in self.found.items()}
+        except np.linalg.LinAlgError as error:
+            refuse_matrix(error)
         finally:
             recording.reset(former)
             if errors is not None:
@@ -148,7 +152,8 @@ class Pass:
     ) -> None:
         """Let several cotangents pass, outside of traces, all at once where that is possible.
 
-        What each of them is at the inputs is written into a row of `places`, which has zeros else.
+        What each of them is at the inputs is written into a row of `places`, which has zeros else. Raises as
+        `run`.
         """
         assert self.inputs is not None and self.retain_graph and not self.create_graph
         self.reach([root], behind)
@@ -164,11 +169,13 @@ class Pass:
             for row, cotangent in enumerate(cotangents):
                 self.nodes, self.found = list(nodes), {}
                 self.arrive(root, cotangent, owned=False)
-                self.run_nodes()
+                self.sweep()
                 self.finish_leaves()
                 for key, stacked in zip(self.targets, places):
                     if (value := self.found.get(key)) is not None:
                         stacked[row] = value
+        except np.linalg.LinAlgError as error:
+            refuse_matrix(error)
         finally:
             recording.reset(former)
             floating_errors.reset(errors)
@@ -187,7 +194,7 @@ class Pass:
             wanted = [edge is not None and self.is_wanted(edge[0]) for edge in node.edges]
             if g is None or not any(wanted):
                 continue
-            for edge, value in zip(node.edges, self.of_many(node, g, wanted)):
+            for edge, value in zip(node.edges, pulled_at_once(node, g, wanted)):
                 if value is not None and edge is not None and self.is_wanted(edge[0]):
                     key = id(edge[0])
                     arrived[key] = arrived[key] + value if key in arrived else value
@@ -195,17 +202,10 @@ class Pass:
             if key in arrived:
                 stacked[...] = arrived[key]
 
-    def of_many(self, node: GradNode, g: np.ndarray, wanted: Sequence[bool]) -> Sequence[Any]:
-        """What a node makes of many cotangents; LinearAlgebraError where LAPACK fails."""
-        try:
-            return pulled_at_once(node, g, wanted)
-        except np.linalg.LinAlgError as error:
-            refuse_matrix(error)
-
     def on_the_way(self) -> set[int] | None:
         """The ids of the targets from which an input is reached, the inputs included; None if all are."""
         inputs = self.input_ids
-        reaching = inputs.intersection(map(id, self.leaves))
+        reaching = {key for key in map(id, self.leaves) if key in inputs}
         is_first = not self.nodes or self.nodes[0].sequence >= self.oldest
         if is_first and len(reaching) == len(self.leaves):
             for node in self.nodes:
@@ -224,13 +224,6 @@ class Pass:
                     reaching.add(id(node))
                     break
         return reaching
-
-    def run_nodes(self) -> None:
-        """Run the nodes; LinearAlgebraError, with the line that asked for gradients, where LAPACK fails."""
-        try:
-            self.sweep()
-        except np.linalg.LinAlgError as error:
-            refuse_matrix(error)
 
     def sweep(self) -> None:
         """Run the nodes, the latest first, each on all that has arrived at it."""

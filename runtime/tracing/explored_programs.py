@@ -163,20 +163,25 @@ class Explored:
     """Containers that are reached, and hold numbers and text alone."""
     objects: ObjectStandIns = ObjectStandIns()
     """What of its objects has stand-ins."""
+    holding: tuple[FunctionType, ...] = ()
+    """The other functions with cells or defaults, which may hold something else later."""
+    runs_as_it_is: bool = False
+    """Whether nothing is exchanged while it runs with arguments that hold no code."""
 
     def holds_for(self, function: FunctionType) -> bool:
         """Whether it is what would be found for a function of the same code."""
-        if (self.concerned and function is not self.plain) or not all(map(holds_numbers, self.of_numbers)):
+        if self.concerned and function is not self.plain:
+            return False
+        if self.of_numbers and not all(map(holds_numbers, self.of_numbers)):
             return False
         for variables, name, value in self.reads:
-            found = real_of(variables.get(name, MISSING))
-            if found is not value and not self._is_same(found, value):
+            found = variables.get(name, MISSING)
+            if found is not value and not self._is_same(real_of(found), value):
                 return False
-        for one in self.functions.values():
-            found = function if one.function is self.plain else one.function
-            if (one.contents or found is not one.function) and not self._is_same(found, one.function):
+        for one in self.holding:
+            if not self._is_same(one, one):
                 return False
-        return True
+        return self._is_same(function, self.plain)
 
     def _is_same(self, found: Any, value: Any) -> bool:
         """Whether a variable holds what it did; one number, or array, is as good as another."""
@@ -233,7 +238,7 @@ def explored(function: Function, arguments: Sequence[Any], keywords: Mapping[str
 
 def hold_no_code(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
     """Whether the arguments of a call are numbers and arrays alone, perhaps in containers."""
-    given = (*arguments, *keywords.values())
+    given = (*arguments, *keywords.values()) if keywords else arguments
     return WITHOUT_CODE.issuperset(map(type, given)) or all(map(is_without_code, given))
 
 
@@ -305,12 +310,14 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
         for one in functions
         for name in names_of(one.__code__).loaded
     ]
+    parameters = None if perhaps_all else writes.parameters
+    is_changed = concerned or variables or is_writing or objects.is_any or parameters != frozenset()
     return Explored(
         plain,
         functions,
         variables,
         is_fixed,
-        None if perhaps_all else writes.parameters,
+        parameters,
         is_writing,
         has_methods,
         stand_ins,
@@ -319,6 +326,8 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
         attributes,
         tuple(code.of_numbers),
         objects,
+        tuple([one for one, found in functions.items() if found.contents and one is not plain]),
+        is_fixed and not is_changed,
     )
 
 

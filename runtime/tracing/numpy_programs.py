@@ -31,7 +31,7 @@ from ..values.refusals import explaining_errors
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyTensor
-from .explored_programs import explored, hold_no_code
+from .explored_programs import Explored, explored, hold_no_code
 from .program_containers import CONTAINERS, ContainerCopies
 from .program_copies import Copies
 from .stand_ins import JOINED_ALONE
@@ -44,26 +44,31 @@ _runners: set[CodeType] = set()
 
 
 def running_programs(function: Function) -> Function:
-    """Say of a function of ours that it calls the user's as `NumpyProgram` alone, which looks at its code."""
+    """Say of a function of ours that it calls the user's by `run_program` alone, which looks at its code."""
     assert isinstance(function, FunctionType)
     _runners.add(function.__code__)
     return function
 
 
-class NumpyProgram:
-    """A function in the form in which it can be differentiated; `run` calls it."""
+def run_program(function: Function, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """The result of a function, in the form in which it can be differentiated."""
+    if not _is_as_it_is(function, arguments, keywords):
+        found = explored(function, arguments, keywords)
+        if not found.runs_as_it_is:
+            return _Changed(function).run(found, arguments, keywords)
+    with explaining_errors():
+        return function(*arguments, **keywords)
+
+
+class _Changed:
+    """A function of which something is exchanged while it runs."""
 
     def __init__(self, function: Function) -> None:
         self._function = function
         self._given: ContainerCopies | None = None
         self._copies: Copies | None = None
 
-    def run(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        """The result of the function."""
-        if _is_as_it_is(self._function, arguments, keywords):
-            with explaining_errors():
-                return self._function(*arguments, **keywords)
-        found = explored(self._function, arguments, keywords)
+    def run(self, found: Explored, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         if not found.is_fixed:
             self._given = ContainerCopies()
             self._function = self._with_stand_ins(self._function)

@@ -41,7 +41,7 @@ from ..values.differentiated import differentiating, is_differentiated
 from ..values.flatten import Results
 from ..values.memory_order import layout_of
 from ..values.modes import is_recording, no_grad
-from ..values.nodes import have_own_backward, next_sequence, targets_behind
+from ..values.nodes import have_own_backward, next_sequence, place_of, targets_behind
 from ..values.plain_arrays import require_plain_array
 from ..values.refusals import explaining_errors
 from ..values.tensor import Tensor, make
@@ -551,7 +551,7 @@ class _Run:
         self.trace.at_gradient = self.gradients.note
         with (
             tracing(self.trace),
-            differentiating(self.differentiated, next_sequence()),
+            differentiating(list(map(place_of, self.differentiated)), next_sequence()),
             explaining_errors(),
             self.counting.entering(),
         ):

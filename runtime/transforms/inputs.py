@@ -29,12 +29,12 @@ from ..tape.apply import apply, of_kind
 from ..tape.derivatives import gradients, jacobians, tangents, values_behind
 from ..tape.engine import UNKNOWN, Pass
 from ..tape.repeated import Repeated, repeated
-from ..tracing.numpy_programs import NumpyProgram
-from ..values.differentiated import differentiating
+from ..tracing.numpy_programs import run_program
+from ..values.differentiated import under_way
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from ..values.foreign import how_to_pass, kind_named
 from ..values.modes import enable_grad, is_recording, recording
-from ..values.nodes import Behind, Edge, have_own_backward, next_sequence, targets_behind
+from ..values.nodes import Behind, Edge, have_own_backward, next_sequence, place_of, targets_behind
 from ..values.plain_arrays import require_plain_array
 from ..values.saved import keeping_saved_values
 from ..values.tensor import Tensor, make
@@ -50,6 +50,8 @@ _KINDS_OF_PLAIN: dict[type, type[Tensor]] = {
 }  # fmt: skip
 """Of the commonest arguments the kinds of the tensors that stand for them."""
 Argnums = int | str | Sequence[int | str]
+Gradient = Tensor | np.ndarray | None
+"""An array where nothing is recorded; None where a result does not depend on an argument."""
 HOW_TO_GIVE = " Pass arrays, also in tuples, lists, dicts and dataclasses, or choose other argnums."
 
 
@@ -74,6 +76,13 @@ def _is_closed(target: Any) -> bool:
 class Inputs:
     """The arguments of one call, with aliases in the places of those that are differentiated."""
 
+    _behind = NOTHING
+    """What is on the tape behind the outputs, once it was asked whether they reach outside."""
+    _repeated: Repeated | None = None
+    """The plan of a pass that is run again."""
+    _wanted: Any = UNKNOWN
+    """Those behind the outputs that are on a way to the leaves, once a pass has found them."""
+
     def __init__(
         self, name: str, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums
     ) -> None:
@@ -83,32 +92,29 @@ class Inputs:
         self.leaves: list[Tensor] = []
         """The aliases, over all differentiated arguments."""
         self._own: set[int] = set()
-        self._behind = NOTHING
-        """What is on the tape behind the outputs, once it was asked whether they reach outside."""
-        self._edges: list[Edge] | None = None
-        """Those of the leaves, once a pass has asked for them."""
-        self._repeated: Repeated | None = None
-        """The plan of a pass that is run again."""
-        self._wanted: Any = UNKNOWN
-        """Those behind the outputs that are on a way to the leaves, once a pass has found them."""
-        self._first_sequence = next_sequence()
+        self.since = next_sequence()
         self._layouts: list[tuple[Any, list[bool]]] = []
         changed_args, self._kwargs = list(args), dict(kwargs)
         for place, label in _places(name, function, args, kwargs, argnums):
             holder: Any = self._kwargs if isinstance(place, str) else changed_args
             holder[place] = self._replaced(holder[place], label)
         self._args = tuple(changed_args)
+        self.edges = list(map(place_of, self.leaves))
+        """The places of the leaves on the tape."""
 
-    def evaluate(self, function: Function) -> Any:
-        """What the function returns of the aliases."""
+    def evaluate(self, function: Function, reduce: Function | None = None) -> Any:
+        """What the function returns of the aliases, or what `reduce` makes of that."""
         trace = innermost()
         if trace is not None:
             trace.differentiable = True
         former = recording.set(True)
+        under_way.append(self)
         try:
-            with keeping_saved_values(), differentiating(self.leaves, self._first_sequence):
-                return NumpyProgram(function).run(self._args, self._kwargs)
+            with keeping_saved_values():
+                result = run_program(function, self._args, self._kwargs)
+                return result if reduce is None else reduce(result)
         finally:
+            under_way.remove(self)
             recording.reset(former)
             for one in self.leaves:
                 if id(one) in self._own:
@@ -192,7 +198,7 @@ class Inputs:
                     "the function is holomorphic: give holomorphic=True. Else differentiate .real and .imag."
                 )
 
-    def derivatives(self, outputs: Sequence[Tensor], keep: bool) -> Sequence[Sequence[Tensor | None]]:
+    def derivatives(self, outputs: Sequence[Tensor], keep: bool) -> Sequence[Sequence[Gradient]]:
         """All derivatives of each output."""
         if len(outputs) == 1 and not keep and innermost() is None:
             (output,) = outputs
@@ -202,9 +208,9 @@ class Inputs:
         if is_real and self._graph_shows(outputs):
             return jacobians(outputs, self.leaves, self._outer(outputs, keep))
         behind = self._behind if innermost() is None or not keep else None
-        return [_all_pulled(output, self.leaves, keep, behind, self._first_sequence) for output in outputs]
+        return [_all_pulled(output, self.leaves, keep, behind, self.since) for output in outputs]
 
-    def _gradient(self, output: Tensor) -> Sequence[Tensor | None]:
+    def _gradient(self, output: Tensor) -> Sequence[np.ndarray | None]:
         """That of a real number outside of traces, of which it is known what is behind it on the tape."""
         if not output._requires_grad:
             return [None] * len(self.leaves)
@@ -212,23 +218,21 @@ class Inputs:
 
     def _passed(
         self, outputs: Sequence[Tensor], cotangents: Sequence[np.ndarray], retain_graph: bool
-    ) -> Sequence[Tensor | None]:
+    ) -> Sequence[np.ndarray | None]:
         """The gradients of the leaves outside of traces, without a history; what is behind is known."""
-        if self._edges is None:
-            self._edges = [(one._grad_fn or one, one._output_nr) for one in self.leaves]
         if self._repeated is not None and (values := self._repeated.run(cotangents)) is not None:
             return _with_own_memory(values, cotangents)
-        roots = [(one._grad_fn or one, one._output_nr) for one in outputs]
+        roots = list(map(place_of, outputs))
         if self._wanted is not UNKNOWN and self._repeated is None:  # the second time: there may be many
             self._repeated = repeated(roots, self.leaves, self._behind, self._wanted)
-        one_pass = Pass(False, retain_graph, self._edges)
+        one_pass = Pass(False, retain_graph, self.edges)
         one_pass.run(roots, cotangents, self._behind, self._wanted)
         self._wanted = one_pass.wanted
         return _with_own_memory(map(one_pass.found.get, one_pass.targets), cotangents)
 
     def pulled(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], keep: bool
-    ) -> Sequence[Tensor | None]:
+    ) -> Sequence[Gradient]:
         """The cotangents pulled back to each of the leaves."""
         if not keep and innermost() is None and False not in [one._requires_grad for one in outputs]:
             return self._passed(outputs, [one._value for one in cotangents], retain_graph=True)
@@ -260,7 +264,7 @@ class Inputs:
 
     def _outer(self, outputs: Sequence[Tensor], keep: bool) -> dict[Node, Edge]:
         """What derivatives that are kept depend on besides the arguments, with its place on the tape."""
-        return values_behind(outputs, self._first_sequence, self._is_own) if keep else {}
+        return values_behind(outputs, self.since, self._is_own) if keep else {}
 
     def _is_own(self, target: Any) -> bool:
         return id(target) in self._own or _is_closed(target)
@@ -276,15 +280,18 @@ class Inputs:
                 output.refresh()
             if output._requires_grad:
                 targets.append(output._grad_fn or output)
-        first = self._first_sequence
+        first = self.since
         self._behind = nodes, leaves = targets_behind(targets, first)
         if given and has_history(given):
             return True  # also of a value that was computed where nothing is recorded
-        return self.recording and (
-            (bool(nodes) and nodes[0].sequence < first) or not all(map(self._is_own, leaves))
+        if not self.recording:
+            return False
+        own = self._own
+        return (bool(nodes) and nodes[0].sequence < first) or any(
+            [id(one) not in own and not _is_closed(one) for one in leaves]
         )
 
-    def results(self, gradients: Sequence[Tensor | None], keep: bool) -> list[Any]:
+    def results(self, gradients: Sequence[Gradient], keep: bool) -> list[Any]:
         """For each differentiated argument its gradient, with zeros for None, in the argument's structure."""
         waiting = iter(zip(gradients, self.leaves))
         found = []
@@ -292,14 +299,15 @@ class Inputs:
             leaves = []
             for is_present in present:
                 gradient, alias = next(waiting) if is_present else (None, None)
-                if alias is not None:
-                    if gradient is None:
-                        gradient = zeros(alias)
-                    kind = NumpyScalar if type(alias) is PythonNumber else type(alias)
-                    gradient = self._shown_leaf(gradient, keep, kind)
-                leaves.append(gradient)
+                leaves.append(None if alias is None else self._shown_gradient(gradient, alias, keep))
             found.append(leaves[0] if structure is None else unflatten(structure, leaves))
         return found
+
+    def _shown_gradient(self, gradient: Gradient, alias: Tensor, keep: bool) -> Any:
+        kind = NumpyScalar if type(alias) is PythonNumber else type(alias)
+        if type(gradient) is np.ndarray:
+            return kind._as_plain(alias, gradient) if issubclass(kind, NumpyTensor) else make(gradient, kind)
+        return self._shown_leaf(zeros(alias) if gradient is None else gradient, keep, kind)
 
     def shown(self, value: Any, keep: bool) -> Any:
         """What a caller gets: arrays for arrays; Tensors with a history only if that leads outside."""
@@ -322,27 +330,27 @@ class Inputs:
         return plain(shown)
 
 
-def _with_own_memory(values: Iterable[Any], cotangents: Iterable[np.ndarray]) -> Sequence[Tensor | None]:
+def _with_own_memory(values: Iterable[Any], cotangents: Iterable[np.ndarray]) -> list[np.ndarray | None]:
     """Gradients for a caller to write into: they share memory neither with each other nor with cotangents."""
     seen = set(map(_owner, cotangents))
-    found: list[Tensor | None] = []
+    found: list[np.ndarray | None] = []
     for value in values:
         if value is None:
             found.append(None)
             continue
         array = np.asarray(value)
-        owner = _owner(array)
+        owner = id(array) if array.base is None else _owner(array)
         if owner in seen:
             array = array.copy()
         seen.add(owner)
-        found.append(make(array))
+        found.append(array)
     return found
 
 
 def _owner(array: Any) -> int:
     """Which object's memory an array shows."""
-    while type(array) is np.ndarray and array.base is not None:
-        array = array.base
+    while type(array) is np.ndarray and (base := array.base) is not None:
+        array = base
     return id(array)
 
 

@@ -292,12 +292,9 @@ def _value_and_grad(
     @running_programs
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         inputs = Inputs(name, function, args, kwargs, argnums)
-        value, aux = inputs.evaluate(function), None
+        value, aux = inputs.evaluate(function, reduce), None
         if has_aux:
             value, aux = _split(name, value, has_aux)
-        if reduce is not None:
-            with enable_grad():
-                value = reduce(value)
         output = _single_output(name, value)
         if holomorphic or output._value.dtype.kind != "f":
             inputs.require_complex([output], holomorphic, of_gradient=True)

@@ -8,44 +8,52 @@ one in all threads: a function that is differentiated may give its work to other
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .modes import is_recording
 
+if TYPE_CHECKING:
+    from .nodes import Edge
+
+
+class Differentiation(Protocol):
+    """What runs a function of which derivatives are taken."""
+
+    edges: Sequence[Edge]
+    """The places of its arguments on the tape."""
+    since: int
+    """A sequence number of the tape before the function began; no node before depends on them."""
+
+
+under_way: list[Differentiation] = []
+"""Those that run theirs now."""
+
 
 class differentiating:
-    """Inside, a function runs of which derivatives are taken.
+    """Inside, a function runs of which derivatives are taken by arguments at these places on the tape."""
 
-    Args:
-        arguments: the Tensors; holding their places on the tape keeps the ids of these.
-        since: a sequence number of the tape before the function began; no node before depends on them.
-    """
-
-    def __init__(self, arguments: Sequence[Any], since: int) -> None:
-        self.targets = [one._grad_fn or one for one in arguments]
+    def __init__(self, edges: Sequence[Edge], since: int) -> None:
+        self.edges = edges
         self.since = since
 
     def __enter__(self) -> None:
-        _under_way.append(self)
+        under_way.append(self)
 
     def __exit__(self, *error: object) -> None:
-        _under_way.remove(self)
-
-
-_under_way: list[differentiating] = []
+        under_way.remove(self)
 
 
 def are_any_differentiated() -> bool:
     """Whether a transform under way asks for gradients."""
-    return any(one.targets for one in _under_way)
+    return any(one.edges for one in under_way)
 
 
 def is_differentiated(tensor: Any) -> bool:
     """Whether a Tensor has a gradient that a transform under way asks for."""
-    if not _under_way or not tensor.requires_grad or not is_recording():
+    if not under_way or not tensor.requires_grad or not is_recording():
         return False
-    transforms = tuple(_under_way)
-    wanted = {id(target) for one in transforms for target in one.targets}
+    transforms = tuple(under_way)
+    wanted = {id(target) for one in transforms for target, _ in one.edges}
     return _reaches(tensor._grad_fn or tensor, wanted, min(one.since for one in transforms))
 
 

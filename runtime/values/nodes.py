@@ -279,8 +279,11 @@ def edge_of(tensor: Tensor) -> Edge | None:
     """Where the gradient of a tensor goes; None if it requires none."""
     if tensor._view is not None:
         tensor.refresh()
-    if not tensor._requires_grad:
-        return None
+    return place_of(tensor) if tensor._requires_grad else None
+
+
+def place_of(tensor: Tensor) -> Edge:
+    """The place on the tape of a tensor that requires grad, and is no view that was written to."""
     return tensor._grad_fn or tensor, tensor._output_nr
 
 

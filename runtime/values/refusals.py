@@ -11,7 +11,6 @@ from __future__ import annotations
 import dis
 import re
 from collections.abc import Sequence
-from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
@@ -20,9 +19,10 @@ from ...tracer.errors import (
     EagerOnlyError,
     GradientError,
     PullbackError,
+    Refusals,
     UnsupportedError,
     note_refusal,
-    unsupported,
+    refusals,
 )
 from ...tracer.origin import at_caller, at_place, is_users_code, place_of_line
 from ...tracer.trace import is_tracing
@@ -130,9 +130,6 @@ def has_remedy(call: str) -> bool:
 
 # --- gradients ----------------------------------------------------------------------------------------------
 
-_refusals: ContextVar[list[Any] | None] = ContextVar("refusals", default=None)
-
-
 def array_refused() -> GradientError:
     """The error for a tensor that requires grad where an array is asked for."""
     call = library_call()
@@ -159,9 +156,9 @@ def number_refused(call: str) -> GradientError:
 def noted(message: str, kind: type[PullbackError] = GradientError) -> Any:
     """The error, which is raised again where code in C hides it."""
     error = kind(message)
-    refusals = _refusals.get()
-    if refusals is not None:
-        refusals.append(error)
+    found = refusals.get()
+    if found is not None:
+        found.of_plain_values = (*found.of_plain_values, error)
     return error
 
 
@@ -171,9 +168,9 @@ def raised_plainly(error: Exception, reason: Exception) -> Exception:
     Args:
         reason: why the code was not traced.
     """
-    refusals = _refusals.get()
-    if refusals is not None:
-        refusals.clear()
+    found = refusals.get()
+    if found is not None:
+        found.of_plain_values = ()
     if error is not reason:
         error.add_note(f"Python called it with arrays since it is not traced: {_shortened(str(reason))}")
     return error
@@ -186,7 +183,7 @@ ABOUT_TENSORS = re.compile(
 )
 
 
-class explaining_errors:
+class explaining_errors(Refusals):
     """Inside, the user's function runs on Tensors: what libraries raise about them is explained.
 
     A refusal that the function catches by a class of Python's is raised at its end: the plain function would
@@ -194,23 +191,19 @@ class explaining_errors:
     """
 
     def __enter__(self) -> None:
-        self._refusals: list[Any] = []
-        self._token = _refusals.set(self._refusals)
-        self._unsupported: list[Exception] = []
-        self._token_of_unsupported = unsupported.set(self._unsupported)
+        self._token = refusals.set(self)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        shown = explained(error, self._refusals) if isinstance(error, Exception) else error
-        _refusals.reset(self._token)
-        unsupported.reset(self._token_of_unsupported)
+        shown = explained(error, self.of_plain_values) if isinstance(error, Exception) else error
+        refusals.reset(self._token)
         if error is None:
-            if not self._refusals and not self._unsupported:
+            if not self.of_plain_values and not self.unsupported:
                 return
-            shown = next(filter(_is_caught, [*self._refusals, *self._unsupported]), None)
+            shown = next(filter(_is_caught, [*self.of_plain_values, *self.unsupported]), None)
         elif isinstance(shown, UnsupportedError):
             note_refusal(shown)  # the function outside may catch it
-        elif shown in self._refusals and (outer := _refusals.get()) is not None:
-            outer.append(shown)
+        elif shown in self.of_plain_values and (outer := refusals.get()) is not None:
+            outer.of_plain_values = (*outer.of_plain_values, shown)
         if isinstance(error, Exception):
             hide_own_frames(error)
         if shown is not error and shown is not None:
@@ -227,14 +220,14 @@ def _is_caught(error: BaseException) -> bool:
     return classes.isdisjoint((*code.co_names, *code.co_freevars))
 
 
-def explained(error: Exception, refusals: Sequence[PullbackError] = ()) -> Exception:
+def explained(error: Exception, refused: Sequence[Exception] = ()) -> Exception:
     """The error of pullback that another one hides, or an explanation of it; else the error itself."""
     raised = _innermost(error)
     if isinstance(error, PullbackError) or (raised is not None and _is_raise(raised)):
         return error
     hidden = error.__cause__ if isinstance(error.__cause__, PullbackError) else None
-    if hidden is None and refusals:
-        hidden = refusals[-1]
+    if hidden is None and refused:
+        hidden = refused[-1]
     if hidden is not None:
         hidden.__suppress_context__ = True
         return hidden

@@ -10,7 +10,7 @@ saves copies of such arrays; one copy for as long as the array stays the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -53,16 +53,20 @@ class Copies:
 class SavedValues:
     """Who has saved what since it was last written to, by the version cell of the memory."""
 
+    __slots__ = ("_copies", "_new", "_of_arrays", "_savers", "copies_arrays", "note")
+    copies_arrays: bool
+    """Whether what is saved of memory that is no Tensor's is copied at once."""
+    note: Callable[[Saver], None]
+    """Called with who has saved values."""
+
     def __init__(self) -> None:
         self.copies_arrays = False
-        """Whether what is saved of memory that is no Tensor's is copied at once."""
         self._new: list[Saver] = []
         """Who has saved values since the last write, which sorts them into `_savers`."""
-        self._savers: dict[int, tuple[Cell, list[Saver]]] = {}
+        self._savers: dict[int, tuple[Cell, list[Saver]]] | None = None
         self._of_arrays: dict[int, Cell] = {}
         self._copies: Copies | None = None
         self.note = self._new.append
-        """Called with who has saved values."""
 
     def share(self, cell: Cell) -> None:
         """`cell` belongs to a Tensor around an array that is written to without asking."""
@@ -88,14 +92,15 @@ class SavedValues:
 
     def keep(self, cell: Cell) -> None:
         """The memory is going to be written to."""
+        known = self._savers = self._savers or {}
         for saver in self._new:
             for own in saver.cells:
-                found = self._savers.get(id(own))
+                found = known.get(id(own))
                 if found is None:
-                    found = self._savers[id(own)] = (own, [])  # which keeps the cell alive, and so its id
+                    found = known[id(own)] = (own, [])  # which keeps the cell alive, and so its id
                 found[1].append(saver)
         self._new.clear()
-        _, savers = self._savers.pop(id(cell), (cell, []))
+        _, savers = known.pop(id(cell), (cell, []))
         copies = Copies()
         for saver in savers:
             saver.keep(cell, copies)
