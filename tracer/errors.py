@@ -4,6 +4,8 @@ All derive from `PullbackError` and from the built-in class that the same mistak
 NumPy, so `except RuntimeError` and `except ValueError` in existing programs keep working.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 
@@ -14,7 +16,7 @@ class Refusals:
     """Errors that are made while a user's function runs on Tensors, and of which plain code knows nothing."""
 
     unsupported: Sequence[Exception] = ()
-    of_plain_values: Sequence[Exception] = ()
+    of_plain_values: Sequence[PullbackError] = ()
     """Those where a number or an array is asked for, which code in C may hide."""
 
 

@@ -102,8 +102,8 @@ class Inputs:
         self.edges = list(map(place_of, self.leaves))
         """The places of the leaves on the tape."""
 
-    def evaluate(self, function: Function, reduce: Function | None = None) -> Any:
-        """What the function returns of the aliases, or what `reduce` makes of that."""
+    def evaluate(self, function: Function) -> Any:
+        """What the function returns of the aliases."""
         trace = innermost()
         if trace is not None:
             trace.differentiable = True
@@ -111,8 +111,7 @@ class Inputs:
         under_way.append(self)
         try:
             with keeping_saved_values():
-                result = run_program(function, self._args, self._kwargs)
-                return result if reduce is None else reduce(result)
+                return run_program(function, self._args, self._kwargs)
         finally:
             under_way.remove(self)
             recording.reset(former)
@@ -247,7 +246,7 @@ class Inputs:
         if self._graph_shows(outputs):
             return tangents(outputs, self.leaves, directions, self._outer(outputs, keep))
         with enable_grad():
-            cotangents = [zeros(output).requires_grad_() for output in outputs]
+            cotangents = [filled_like(output, 0).requires_grad_() for output in outputs]
             pulled = pull_back(outputs, self.leaves, cotangents, create_graph=True)
             linear = [(one, tangent) for one, tangent in zip(pulled, directions) if one is not None]
             return pull_back(
@@ -284,11 +283,8 @@ class Inputs:
         self._behind = nodes, leaves = targets_behind(targets, first)
         if given and has_history(given):
             return True  # also of a value that was computed where nothing is recorded
-        if not self.recording:
-            return False
-        own = self._own
-        return (bool(nodes) and nodes[0].sequence < first) or any(
-            [id(one) not in own and not _is_closed(one) for one in leaves]
+        return self.recording and (
+            (bool(nodes) and nodes[0].sequence < first) or not all(map(self._is_own, leaves))
         )
 
     def results(self, gradients: Sequence[Gradient], keep: bool) -> list[Any]:
@@ -306,8 +302,9 @@ class Inputs:
     def _shown_gradient(self, gradient: Gradient, alias: Tensor, keep: bool) -> Any:
         kind = NumpyScalar if type(alias) is PythonNumber else type(alias)
         if type(gradient) is np.ndarray:
-            return kind._as_plain(alias, gradient) if issubclass(kind, NumpyTensor) else make(gradient, kind)
-        return self._shown_leaf(zeros(alias) if gradient is None else gradient, keep, kind)
+            is_plain = issubclass(kind, NumpyTensor)
+            return kind._as_plain(alias, gradient) if is_plain else make(gradient, kind)  # type: ignore
+        return self._shown_leaf(filled_like(alias, 0) if gradient is None else gradient, keep, kind)
 
     def shown(self, value: Any, keep: bool) -> Any:
         """What a caller gets: arrays for arrays; Tensors with a history only if that leads outside."""
@@ -428,10 +425,14 @@ def flat(value: Any) -> tuple[list[Any], Any]:
     return flatten(value) if is_container(value) else ([value], None)
 
 
-def zeros(like: Tensor) -> Tensor:
-    """A derivative by what a result does not depend on."""
+def filled_like(like: Tensor, number: int) -> Tensor:
+    """Such a derivative, the same in all elements: 0 by what a result does not depend on."""
     value = like._value
-    return make(constant(0, value.spec) if isinstance(value, Node) else np.zeros(value.shape, value.dtype))
+    if isinstance(value, Node):
+        return make(constant(number, value.spec))
+    array = np.empty(value.shape, value.dtype)
+    array.fill(number)
+    return make(array)
 
 
 def _all_pulled(
@@ -480,7 +481,7 @@ def _pulled(
     for position, variable in enumerate(inputs):
         own = tuple(variable._value.shape)
         parts = [row[position] for row in rows]
-        filled = [zeros(variable) if part is None else part for part in parts]
+        filled = [filled_like(variable, 0) if part is None else part for part in parts]
         if not filled:
             found.append(make(np.zeros(shape + own, variable._value.dtype)))
             continue

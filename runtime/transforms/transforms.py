@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from ..values.saved import saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyTensor
 from .derived import derived
-from .inputs import Argnums, Function, Inputs, flat, has_history, zeros
+from .inputs import Argnums, Function, Inputs, filled_like, flat, has_history
 
 FLOATING = (float, complex, np.ndarray, np.generic)
 PLAIN = frozenset((float, np.float64, np.ndarray))
@@ -112,11 +112,17 @@ def grad_of_sum(function: Function, argnums: Argnums = 0) -> Function:
     """
 
     def make_gradient(inner: Function) -> Function:
-        evaluate = _value_and_grad(inner, argnums, has_aux=False, holomorphic=False, reduce=np.sum)
+        name = function_name(inner)
 
         @running_programs
         def gradient(*args: Any, **kwargs: Any) -> Any:
-            return evaluate(*args, **kwargs)[1]
+            inputs = Inputs(name, inner, args, kwargs, argnums)
+            outputs = [_floating_output(name, leaf) for leaf in flat(inputs.evaluate(inner))[0]]
+            inputs.require_complex(outputs, False, of_gradient=True)
+            keep = inputs.reach_outside(outputs)
+            ones = [filled_like(output, 1) for output in outputs]
+            found = inputs.results(inputs.pulled(outputs, ones, keep), keep)
+            return tuple(found) if inputs.several else found[0]
 
         return gradient
 
@@ -193,7 +199,8 @@ def jvp(
     pushed = iter(inputs.pushed(floating, along, keep))
     found = [next(pushed) if _is_floating(output) else None for output in outputs]
     filled = [
-        of_kind(zeros(output) if one is None else one, type(output)) for one, output in zip(found, outputs)
+        of_kind(filled_like(output, 0) if one is None else one, type(output))
+        for one, output in zip(found, outputs)
     ]
     derivative = filled[0] if structure is None else unflatten(structure, filled)
     shown = (inputs.shown(value, keep), inputs.shown(derivative, keep))
@@ -283,16 +290,15 @@ def _value_and_grad(
     argnums: Argnums,
     has_aux: bool,
     holomorphic: bool,
-    reduce: Callable[[Any], Any] | None = None,
 ) -> Function:
-    """The function of (value, gradient); of what `reduce` makes of the value, if it is given."""
+    """The function of (value, gradient)."""
     name = function_name(function)
 
     @functools.wraps(function)  # by which the arrays that the function reaches are found
     @running_programs
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         inputs = Inputs(name, function, args, kwargs, argnums)
-        value, aux = inputs.evaluate(function, reduce), None
+        value, aux = inputs.evaluate(function), None
         if has_aux:
             value, aux = _split(name, value, has_aux)
         output = _single_output(name, value)

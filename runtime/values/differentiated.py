@@ -7,7 +7,6 @@ one in all threads: a function that is differentiated may give its work to other
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .modes import is_recording
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 class Differentiation(Protocol):
     """What runs a function of which derivatives are taken."""
 
-    edges: Sequence[Edge]
+    edges: list[Edge]
     """The places of its arguments on the tape."""
     since: int
     """A sequence number of the tape before the function began; no node before depends on them."""
@@ -32,7 +31,7 @@ under_way: list[Differentiation] = []
 class differentiating:
     """Inside, a function runs of which derivatives are taken by arguments at these places on the tape."""
 
-    def __init__(self, edges: Sequence[Edge], since: int) -> None:
+    def __init__(self, edges: list[Edge], since: int) -> None:
         self.edges = edges
         self.since = since
 

@@ -130,6 +130,7 @@ def has_remedy(call: str) -> bool:
 
 # --- gradients ----------------------------------------------------------------------------------------------
 
+
 def array_refused() -> GradientError:
     """The error for a tensor that requires grad where an array is asked for."""
     call = library_call()
@@ -194,7 +195,7 @@ class explaining_errors(Refusals):
         self._token = refusals.set(self)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        shown = explained(error, self.of_plain_values) if isinstance(error, Exception) else error
+        shown: Any = explained(error, self.of_plain_values) if isinstance(error, Exception) else error
         refusals.reset(self._token)
         if error is None:
             if not self.of_plain_values and not self.unsupported:
@@ -220,7 +221,7 @@ def _is_caught(error: BaseException) -> bool:
     return classes.isdisjoint((*code.co_names, *code.co_freevars))
 
 
-def explained(error: Exception, refused: Sequence[Exception] = ()) -> Exception:
+def explained(error: Exception, refused: Sequence[PullbackError] = ()) -> Exception:
     """The error of pullback that another one hides, or an explanation of it; else the error itself."""
     raised = _innermost(error)
     if isinstance(error, PullbackError) or (raised is not None and _is_raise(raised)):
