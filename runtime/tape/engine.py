@@ -8,7 +8,7 @@ In a trace the graph has the derivative, where it shows all that the tape does.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence, Set
+from collections.abc import Container, Sequence
 from functools import reduce
 from typing import Any, NoReturn
 
@@ -63,8 +63,8 @@ class Pass:
     """
 
     inputs: set[tuple[int, int]] | None = None
-    input_ids: Set[int] = frozenset()
-    targets: Sequence[tuple[int, int]] = ()
+    input_ids: set[int]
+    targets: list[tuple[int, int]]
     """The inputs as they were given."""
     oldest = 0
     """The sequence number that all nodes on a way to the inputs have at least."""
@@ -84,14 +84,17 @@ class Pass:
     ) -> None:
         self.create_graph = create_graph
         self.retain_graph = retain_graph
+        self.targets, self.input_ids = [], set()
         if inputs is not None:
-            self.targets = targets = [(id(target), number) for target, number in inputs]
-            self.inputs = set(targets)
-            self.input_ids = {key for key, _ in targets}
-            ages = [target.sequence for target, _ in inputs if target._is_node]
-            if ages and len(ages) == len(inputs):  # leaves are older than all nodes
-                since = max(since, min(ages))
-            self.oldest = since
+            oldest = None
+            for target, number in inputs:
+                key = id(target)
+                self.targets.append((key, number))
+                self.input_ids.add(key)
+                age = target.sequence if target._is_node else 0  # leaves are older than all nodes
+                oldest = age if oldest is None or age < oldest else oldest
+            self.inputs = set(self.targets)
+            self.oldest = max(oldest or 0, since)
         self.ends = ends
         self.arrived: dict[Any, Cotangent] = {}
         """What has arrived, by `place_of` its target, which `nodes` and `leaves` keep alive."""
@@ -205,7 +208,7 @@ class Pass:
     def on_the_way(self) -> set[int] | None:
         """The ids of the targets from which an input is reached, the inputs included; None if all are."""
         inputs = self.input_ids
-        reaching = {key for key in map(id, self.leaves) if key in inputs}
+        reaching = inputs.intersection(map(id, self.leaves))
         is_first = not self.nodes or self.nodes[0].sequence >= self.oldest
         if is_first and len(reaching) == len(self.leaves):
             for node in self.nodes:
@@ -262,17 +265,20 @@ class Pass:
                 if edge is None or value is None:
                     continue
                 target, number = edge
-                if wanted is not None and id(target) not in wanted:
+                place: Any = id(target)
+                if wanted is not None and place not in wanted:
                     continue
-                place = id(target) if number == 0 else (id(target), number)
-                if place not in arrived:
+                if number:
+                    place = place, number
+                mine = arrived.get(place)
+                if is_recorded:
+                    arrived[place] = value if mine is None else add_tensors(mine, value)
+                elif mine is None:
                     arrived[place] = value
-                    if not is_recorded and (not is_own or value is g or value.base is not None):
+                    if not is_own or value is g or value.base is not None:
                         borrowed.add(place)
-                elif is_recorded:
-                    arrived[place] = add_tensors(arrived[place], value)
                 elif type(value) is not ndarray:
-                    arrived[place] = arrived[place] + value
+                    arrived[place] = mine + value
                     borrowed.discard(place)
                 else:
                     self.add(place, value, not is_own or value is g or value.base is not None, target, node)
@@ -329,9 +335,10 @@ class Pass:
     def place_of(self, edge: Edge) -> Any:
         """What tells the ends of edges apart: the target's id, for its further outputs with their number."""
         target, number = edge
-        if self.ends and (id(target), number) in self.ends:
-            return "end", id(target), number
-        return id(target) if number == 0 else (id(target), number)
+        place = id(target)
+        if self.ends and (place, number) in self.ends:
+            return "end", place, number
+        return (place, number) if number else place
 
     def arrive(self, edge: Edge, cotangent: Cotangent, owned: bool, source: GradNode | None = None) -> None:
         """Add a cotangent, which a node sends, to what its target has; if `owned`, no one else holds it."""
@@ -384,14 +391,14 @@ class Pass:
 
     def finish(self, leaf: Tensor, value: Cotangent) -> None:
         """What has arrived at a leaf is its gradient: hooks see it, then it is caught or accumulated."""
-        owned = id(leaf) not in self.borrowed
+        is_own = True
         if leaf._hooks is not None:
             for hook in list(leaf._hooks["gradient"].values()):
-                value, owned = self.hooked(hook, value), False
+                value, is_own = self.hooked(hook, value), False
         if self.inputs is not None:
             self.found[id(leaf), 0] = value
         elif leaf._requires_grad:
-            self.add_to_leaf(leaf, value, owned)
+            self.add_to_leaf(leaf, value, is_own and id(leaf) not in self.borrowed)
 
     def add_to_leaf(self, leaf: Tensor, value: Cotangent, owned: bool) -> None:
         """Accumulate, between the hooks of the leaf's node."""

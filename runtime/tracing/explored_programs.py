@@ -164,7 +164,7 @@ class Explored:
     objects: ObjectStandIns = ObjectStandIns()
     """What of its objects has stand-ins."""
     holding: tuple[FunctionType, ...] = ()
-    """The other functions with cells or defaults, which may hold something else later."""
+    """The functions with cells or defaults, which may hold something else later."""
     runs_as_it_is: bool = False
     """Whether nothing is exchanged while it runs with arguments that hold no code."""
 
@@ -179,9 +179,10 @@ class Explored:
             if found is not value and not self._is_same(real_of(found), value):
                 return False
         for one in self.holding:
-            if not self._is_same(one, one):
+            if one is not self.plain and not self._is_same(one, one):
                 return False
-        return self._is_same(function, self.plain)
+        is_bare = self.plain not in self.holding
+        return (is_bare and function is self.plain) or self._is_same(function, self.plain)
 
     def _is_same(self, found: Any, value: Any) -> bool:
         """Whether a variable holds what it did; one number, or array, is as good as another."""
@@ -326,7 +327,7 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
         attributes,
         tuple(code.of_numbers),
         objects,
-        tuple([one for one, found in functions.items() if found.contents and one is not plain]),
+        tuple([one for one, found in functions.items() if found.contents]),
         is_fixed and not is_changed,
     )
 

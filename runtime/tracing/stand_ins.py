@@ -118,12 +118,11 @@ IMPORTED = frozenset(("math", "numpy", "scipy"))
 class Called:
     """What is called in the place of a function, to which it is equal: also as the key of a dict."""
 
+    __slots__ = ("__call__", "_real")  # what the first holds is called, without a frame in between
+
     def __init__(self, real: Any, function: Function) -> None:
         self._real = real
-        self._function = function
-
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        return self._function(*arguments, **options)
+        self.__call__ = function
 
     def __eq__(self, other: object) -> bool:
         return self._real is (other._real if isinstance(other, Called) else other)
@@ -160,15 +159,12 @@ def _of_scipy(value: Any) -> Any:
 
 
 class _UfuncStandIn(Called):
-    """A ufunc whose inputs may be lists that hold Tensors; for all else the ufunc itself."""
+    """A ufunc whose inputs may be lists that hold Tensors."""
+
+    __slots__ = ()
 
     def __init__(self, real: np.ufunc) -> None:
         super().__init__(real, _of_lists(real))
-
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        if options or not WITHOUT_CODE.issuperset(map(type, arguments)):
-            return self._function(*arguments, **options)
-        return self._real(*arguments)  # in one frame less
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._real, name)

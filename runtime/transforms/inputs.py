@@ -11,6 +11,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -289,13 +290,13 @@ class Inputs:
 
     def results(self, gradients: Sequence[Gradient], keep: bool) -> list[Any]:
         """For each differentiated argument its gradient, with zeros for None, in the argument's structure."""
-        waiting = iter(zip(gradients, self.leaves))
+        shown = map(self._shown_gradient, gradients, self.leaves, repeat(keep))
         found = []
         for structure, present in self._layouts:
-            leaves = []
-            for is_present in present:
-                gradient, alias = next(waiting) if is_present else (None, None)
-                leaves.append(None if alias is None else self._shown_gradient(gradient, alias, keep))
+            if present is ONE_LEAF:
+                found.append(next(shown))
+                continue
+            leaves = [next(shown) if is_present else None for is_present in present]
             found.append(leaves[0] if structure is None else unflatten(structure, leaves))
         return found
 

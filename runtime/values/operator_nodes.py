@@ -179,9 +179,10 @@ class OperatorNode(SavingNode):
             )
         else:
             pulled = (pull or plan.pull)(g, self.result, y_spec, self.operands or (), specs, self.attributes)
-        if self.shapes is None:
+        shapes = self.shapes
+        if shapes is None:
             return pulled
-        for position, shape in zip(plan.positions, self.shapes):
+        for position, shape in zip(plan.positions, shapes):
             one = pulled[position]
             if one is not None and one.shape != shape:
                 return self._summed(pulled)
