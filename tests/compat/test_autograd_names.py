@@ -484,3 +484,26 @@ def test_real_cotangents_stay_themselves_and_complex_ones_are_conjugated(
     monkeypatch.setattr(conventions, "of_leaves", None)
     for one in (numpy.ones(2), numpy.arange(2), numpy.float64(2.0), numpy.array([True]), numpy.array("a")):
         assert conventions.conjugated(one) is one
+
+
+def test_an_operator_of_ones_own_calls_the_function_plainly_and_a_transform_of_it_knows_its_code() -> None:
+    @conventions.unary_to_nary
+    def value_of(fun: Any, x: Any) -> Any:
+        return fun(x)
+
+    def filling(x: Any, y: Any) -> Any:
+        y[:] = x * 2.0
+        return y
+
+    found = value_of(filling)(numpy.ones(2), given := numpy.zeros(2))
+    assert type(found) is numpy.ndarray and found is given
+
+    def program(x: Any, scale: Any) -> Any:
+        y = numpy.zeros(2)
+        y[:] = x * scale
+        return numpy.sum(y)
+
+    pull, value = make_vjp(program)(numpy.ones(2), 3.0)
+    assert value == 6.0 and pull(1.0).tolist() == [3.0, 3.0]
+    pull, _ = make_vjp(program, 1)(numpy.ones(2), 3.0)
+    assert pull(1.0) == 2.0

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -12,7 +13,15 @@ import pytest
 import pullback as pb
 from pullback.runtime.tape import engine
 from pullback.runtime.transforms import inputs
-from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
+from pullback.runtime.transforms.transforms import (
+    grad,
+    grad_of_sum,
+    hessian,
+    jacobian,
+    jvp,
+    value_and_grad,
+    vjp,
+)
 from pullback.runtime.values.operator_nodes import OperatorNode
 from pullback.tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
 
@@ -558,3 +567,67 @@ def test_methods_are_not_inspected(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Named()
     np.testing.assert_array_equal(grad(lambda x: grad(model.plain, "x")(x, 3.0))(2.0), 0.0)
     assert grad(model.of_class, argnums=1)(2.0, 3.0) == 2.0
+
+
+# --- what a call costs ------------------------------------------------------------------------------------
+
+
+def frames_of(call: Callable[[], Any]) -> int:
+    """How many of Python's functions a call runs, once it is known what code it reaches."""
+    entered: list[str] = []
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        if event == "call":
+            entered.append(frame.f_code.co_name)
+
+    for _ in range(3):
+        call()
+    former = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(former)
+    return len(entered)
+
+
+@pytest.mark.parametrize(
+    ("transform", "most"), [(grad, 62), (value_and_grad, 64), (grad_of_sum, 72), (jacobian, 72)]
+)
+def test_a_call_of_a_transform_runs_few_functions(transform: Callable[..., Any], most: int) -> None:
+    derive = transform(lambda x: x * x)
+    assert frames_of(lambda: derive(3.0)) <= most
+
+
+def test_sums_are_of_all_elements_of_a_result(form: Any) -> None:
+    slopes = form(grad_of_sum(lambda x: (x[0], {"a": np.sin(x)}, np.ones(2))))(X)
+    np.testing.assert_allclose(slopes, np.cos(X) + np.array([1.0, 0.0, 0.0, 0.0]))
+    assert not grad_of_sum(lambda x: 3.0)(X).any()
+    given = np.ones(2)
+    slopes = grad_of_sum(lambda x: x)(given)
+    slopes[0] = 2.0  # memory of its own
+    assert grad_of_sum(lambda x: x)(given)[0] == given[0] == 1.0
+
+
+def test_a_program_that_others_hold_runs_as_it_is_only_while_variables_are_the_same() -> None:
+    scale = [np.ones(2)]
+
+    def helper(x: Any, factor: Any = 2.0) -> Any:
+        return x * factor
+
+    def program(x: Any) -> Any:
+        return np.sum(helper(x)) + scale[0][0]
+
+    derive = grad(program)
+    for _ in range(2):
+        assert derive(np.ones(2)).tolist() == [2.0, 2.0]
+    helper.__defaults__ = (np.array([3.0, 4.0]),)
+    assert derive(np.ones(2)).tolist() == [3.0, 4.0]
+
+    def filling(x: Any, factor: Any = 2.0) -> Any:
+        y = np.zeros(2)
+        y[:] = x * factor
+        return y
+
+    helper = filling
+    assert derive(np.ones(2)).tolist() == [2.0, 2.0]

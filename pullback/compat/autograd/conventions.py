@@ -12,7 +12,9 @@ import numpy as np
 import pullback
 from pullback.errors import ArgumentError
 from pullback.runtime.dispatch.compiled import CompiledFunction, CompiledMethod
+from pullback.runtime.tracing.numpy_programs import run_program, running_programs
 from pullback.runtime.values.flatten import flatten, is_container, unflatten
+from pullback.runtime.values.saved import saved_values
 from pullback.runtime.values.tensor import Tensor
 from pullback.tracer.trace import is_tracing
 
@@ -140,8 +142,12 @@ def unary_to_nary(unary_operator: Function) -> Function:
 
         def derived(*args: Any, **kwargs: Any) -> Any:
             @functools.wraps(fun, assigned=())
+            @running_programs
             def unary(x: Any) -> Any:
-                return fun(*exchanged(args, argnum, x), **kwargs)
+                given = exchanged(args, argnum, x)
+                if saved_values() is None:  # which no transform has called
+                    return fun(*given, **kwargs)
+                return run_program(fun, given, kwargs)
 
             unary.__name__ = getattr(fun, "__name__", "[unknown name]")
             return unary_operator(unary, selected(args, argnum), *given, **named_ones)
