@@ -71,8 +71,8 @@ class Pass:
     nodes: list[GradNode]
     """Those behind the roots, in the order in which they were made."""
     leaves: list[Tensor]
-    wanted: set[int] | None = None
-    """The ids of the targets on a way to the inputs; None for all."""
+    wanted: dict[int, bool] | None = None
+    """By the ids of the targets on a way to the inputs whether all of their edges are on one; None of all."""
 
     def __init__(
         self,
@@ -205,10 +205,10 @@ class Pass:
             if key in arrived:
                 stacked[...] = arrived[key]
 
-    def on_the_way(self) -> set[int] | None:
-        """The ids of the targets from which an input is reached, the inputs included; None if all are."""
+    def on_the_way(self) -> dict[int, bool] | None:
+        """What is `wanted`: the targets from which an input is reached, the inputs included."""
         inputs = self.input_ids
-        reaching = inputs.intersection(map(id, self.leaves))
+        reaching = dict.fromkeys(inputs.intersection(map(id, self.leaves)), True)
         is_first = not self.nodes or self.nodes[0].sequence >= self.oldest
         if is_first and len(reaching) == len(self.leaves):
             for node in self.nodes:
@@ -219,13 +219,15 @@ class Pass:
         for node in self.nodes:
             if node.sequence < self.oldest:
                 continue
-            if id(node) in inputs:
-                reaching.add(id(node))
-                continue
+            leads, strays = id(node) in inputs, False
             for edge in node.edges:
-                if edge is not None and id(edge[0]) in reaching:
-                    reaching.add(id(node))
-                    break
+                if edge is not None:
+                    if id(edge[0]) in reaching:
+                        leads = True
+                    else:
+                        strays = True
+            if leads:
+                reaching[id(node)] = not strays
         return reaching
 
     def sweep(self) -> None:
@@ -244,12 +246,10 @@ class Pass:
             if g is None:
                 continue
             asked = None
-            if wanted is not None:
-                asked = [edge is not None and id(edge[0]) in wanted for edge in node.edges]
-                if True not in asked:
+            if wanted is not None and not (is_whole := wanted.get(key)):
+                if is_whole is None:
                     continue
-                if False not in asked:
-                    asked = None
+                asked = [edge is not None and id(edge[0]) in wanted for edge in node.edges]
             if is_recorded:
                 pulled = node.pull_recorded(g, asked)
             elif node.may_add_itself and node.add_itself(g, arrived, borrowed):
@@ -266,7 +266,7 @@ class Pass:
                     continue
                 target, number = edge
                 place: Any = id(target)
-                if wanted is not None and place not in wanted:
+                if asked is not None and place not in wanted:  # type: ignore[operator]
                     continue
                 if number:
                     place = place, number

@@ -1,6 +1,7 @@
 """Recording: what the tape saves, modes, and the same tape on graph nodes while a function is traced."""
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -327,3 +328,23 @@ def test_a_hook_of_a_node_returns_a_gradient_for_each_input() -> None:
     y.grad_fn.register_hook(lambda given, _: given[:1])
     with pytest.raises(GradientError, match=r"incorrect number of values \(got 1, expected 2\)"):
         y.sum().backward()
+
+
+def test_of_nodes_on_the_way_those_are_asked_for_single_gradients_that_lead_elsewhere_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    real = OperatorNode.pull
+
+    def pull(self: OperatorNode, *arguments: Any) -> Any:
+        asked.append(self.plan.operator.name)
+        return real(self, *arguments)
+
+    monkeypatch.setattr(OperatorNode, "pull", pull)
+    x, y = make(np.array([1.0, 2.0])).requires_grad_(), make(np.array([3.0, 4.0])).requires_grad_()
+    loss = ((x * x) * (2.0 * x + y) + y.sin()).sum()
+    (slope,) = pb.autograd.grad(loss, x, retain_graph=True)
+    np.testing.assert_allclose(slope._value, 6.0 * x._value**2 + 2.0 * x._value * y._value)
+    assert asked == ["add", "add"]
+    (middle,) = pb.autograd.grad(loss, y)
+    np.testing.assert_allclose(middle._value, x._value**2 + np.cos(y._value))
