@@ -42,15 +42,14 @@ class Repeated:
         for leaf in self._leaves:
             if leaf._hooks is not None:
                 return None
-        for node, _, _, _ in self._steps:
-            if node.hooks is not None:
-                return None
         values: list[Any] = [None] * self._size
         for place, cotangent in zip(self._roots, cotangents):
             values[place] = cotangent if values[place] is None else values[place] + cotangent
         errors = floating_errors.set(IGNORED)
         try:
             for node, place, wanted, targets in self._steps:
+                if node.hooks is not None:
+                    return None
                 g = values[place]
                 if g is None:
                     continue

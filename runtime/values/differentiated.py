@@ -7,19 +7,16 @@ one in all threads: a function that is differentiated may give its work to other
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from .modes import is_recording
-
-if TYPE_CHECKING:
-    from .nodes import Edge
 
 
 class Differentiation(Protocol):
     """What runs a function of which derivatives are taken."""
 
-    edges: list[Edge]
-    """The places of its arguments on the tape."""
+    edges: list[tuple[Any, int]]
+    """The places of its arguments on the tape, which keeps the ids of these."""
     since: int
     """A sequence number of the tape before the function began; no node before depends on them."""
 
@@ -31,7 +28,7 @@ under_way: list[Differentiation] = []
 class differentiating:
     """Inside, a function runs of which derivatives are taken by arguments at these places on the tape."""
 
-    def __init__(self, edges: list[Edge], since: int) -> None:
+    def __init__(self, edges: list[tuple[Any, int]], since: int) -> None:
         self.edges = edges
         self.since = since
 
