@@ -156,9 +156,13 @@ class Program:
     def runner(self) -> Runner:
         """What a call runs: machine code, unless `run_by` or the environment says otherwise."""
         way = _ways[-1] if _ways else WAYS[settings.way_to_run()]
-        if way is None and stops(self.graph):
+        if way is None and self._stops:
             return self.run_uncompiled
         return self.compiled if way is None else partial(way, self)
+
+    @cached_property
+    def _stops(self) -> bool:
+        return stops(self.graph)
 
     @cached_property
     def compiled(self) -> Runner:

@@ -14,7 +14,7 @@ import io
 import math
 import weakref
 from collections import deque
-from collections.abc import Iterator, Mapping, MappingView, Set
+from collections.abc import Callable, Iterator, Mapping, MappingView, Set
 from types import BuiltinFunctionType, CellType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
@@ -64,7 +64,8 @@ class Content:
         self._kind = type(value)
         parts = parts_of(value)
         if met is not None:
-            met += [part for part in parts if isinstance(part, np.ndarray)]
+            labels = [label for part in parts if isinstance(part, _Labels) for label in part.parts()]
+            met += [part for part in (*parts, *labels) if isinstance(part, np.ndarray)]
         self._parts = [part.copy() if isinstance(part, np.ndarray) else part for part in parts]
         self.streams = [part for part in self._parts if isinstance(part, RANDOM)]
 
@@ -89,7 +90,10 @@ class Content:
     def is_copied(self) -> bool:
         """Whether it keeps nothing alive but such and copies of arrays, and of these not too much."""
         kept = 0
-        for part in self._parts:
+        labels = [part for one in self._parts if isinstance(one, _Labels) for part in one.parts()]
+        for part in (*self._parts, *labels):
+            if isinstance(part, _Labels):
+                continue
             if not isinstance(part, (*_PLAIN_PARTS, np.generic, np.ndarray)):
                 return False
             kept += part.nbytes if isinstance(part, np.ndarray) else 0
@@ -101,6 +105,8 @@ def _same(one: Any, other: Any) -> bool:
         return True
     if type(one) is not type(other):
         return False
+    if isinstance(one, _Labels):
+        return one.are_those_of(other)
     if isinstance(one, np.ndarray):
         is_alike = one.dtype == other.dtype and one.shape == other.shape
         return is_alike and one.tobytes() == other.tobytes()  # nan is nan, and 0.0 is not -0.0
@@ -129,7 +135,8 @@ def parts_of(value: Any) -> list[Any]:
         if kind in _PLAIN_CLASSES:
             found.append(one)
             continue
-        if isinstance(one, _WITHOUT_PARTS):
+        is_array = kind is np.ndarray
+        if not is_array and isinstance(one, _WITHOUT_PARTS):
             found.append(one)
             if not isinstance(one, FunctionType) or not one.__closure__ or id(one) in seen:
                 continue
@@ -139,6 +146,9 @@ def parts_of(value: Any) -> list[Any]:
         seen.add(id(one))
         kept.append(one)  # so that no other object gets its id
         found.append(kind)
+        if is_array and not one.dtype.hasobject:
+            found.append(one)
+            continue
         own, inner = _taken_apart(one)
         found += own
         pending += inner
@@ -252,15 +262,67 @@ def _state(value: Any) -> tuple[list[Any], list[Any]]:
 
 def _table(value: Any) -> tuple[list[Any], list[Any]]:
     """The columns and labels of what pandas and xarray have, whose own attributes are caches."""
-    if hasattr(value, "items") and hasattr(value, "columns"):
-        return [], [value.columns, value.index, *(column.to_numpy() for _, column in value.items())]
-    if hasattr(value, "data_vars"):
-        return [], [part for name, one in value.variables.items() for part in (name, one.values)]
-    if hasattr(value, "coords") and hasattr(value, "values"):
-        return [], [value.values, value.dims, *(one.values for one in value.coords.values())]
-    if hasattr(value, "index") and hasattr(value, "to_numpy"):
-        labels = value.index if not callable(value.index) else None
-        return [], [value.to_numpy(), labels, value.name]
-    if hasattr(value, "to_numpy"):
-        return [], [value.to_numpy(), getattr(value, "name", None)]
-    return [value], []
+    kind: Any = type(value)
+    return _table_way(kind)(value)
+
+
+@functools.lru_cache(maxsize=1024)
+def _table_way(kind: type) -> Callable[[Any], tuple[list[Any], list[Any]]]:
+    """How objects of a class are taken apart: the class is asked, as labels of an object are attributes."""
+    has = functools.partial(hasattr, kind)
+    if has("columns") and has("items"):
+        return _frame
+    if has("data_vars"):
+        return _dataset
+    if has("coords") and has("values"):
+        return _data_array
+    if has("get_indexer") and has("names"):
+        return lambda value: ([_Labels(value), tuple(value.names)], [])
+    if has("index") and has("to_numpy"):
+        return _column
+    return _of_values if has("to_numpy") else lambda value: ([value], [])
+
+
+def _frame(value: Any) -> tuple[list[Any], list[Any]]:
+    blocks = getattr(getattr(value, "_mgr", None), "blocks", ())  # where all are found far sooner than each
+    is_of_one_dtype = len({block.dtype for block in blocks}) == 1
+    columns = value.to_numpy().T if is_of_one_dtype else [column.to_numpy() for _, column in value.items()]
+    return [], [value.columns, value.index, *columns]
+
+
+def _dataset(value: Any) -> tuple[list[Any], list[Any]]:
+    return [], [part for name, one in value.variables.items() for part in (name, one.values)]
+
+
+def _data_array(value: Any) -> tuple[list[Any], list[Any]]:
+    return [], [value.values, value.dims, *(one.values for one in value.coords.values())]
+
+
+def _column(value: Any) -> tuple[list[Any], list[Any]]:
+    labels = value.index if not callable(value.index) else None
+    return [], [value.to_numpy(), labels, value.name]
+
+
+def _of_values(value: Any) -> tuple[list[Any], list[Any]]:
+    return [], [value.to_numpy(), getattr(value, "name", None)]
+
+
+class _Labels:
+    """The labels of rows or columns, an index of pandas's: its labels never change, only its name does."""
+
+    def __init__(self, index: Any) -> None:
+        self._index = index
+
+    def are_those_of(self, other: _Labels) -> bool:
+        """Whether two have the same; the other is remembered, as the next call is likely to have it too."""
+        if self._index is other._index:
+            return True
+        ours, theirs = self.parts(), other.parts()
+        is_same = len(ours) == len(theirs) and all(map(_same, ours, theirs))
+        if is_same:
+            self._index = other._index
+        return is_same
+
+    def parts(self) -> list[Any]:
+        """The labels themselves."""
+        return parts_of(self._index.to_numpy())

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tracing.signature import EXACT, LARGEST, VARYING, Call, Conformed, Key, described
+from ..tracing.signature import EXACT, LARGEST, VARYING, Call, Conformed, Description, Key
 from ..values import modes
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar
@@ -79,7 +79,7 @@ class Entry:
         self.former = 0
         """The calls at the last eviction round, to tell whether it has been used since."""
         self.arguments = _arguments(call)
-        self.description = described(call)
+        self.description = Description(call)
 
     def add(self, made: Runs) -> None:
         self.variants = (made, *self.variants[: self.SIBLINGS - 1])

@@ -145,7 +145,7 @@ class TracedFunction:
                 f"{self.name} was called with {described(call)} before, but what it reaches from outside, or "
                 "the way that values have it take, is new"
             )
-        known = [entry.description for entry in self.table.entries.values()][-MOST_SHOWN:]
+        known = [str(entry.description) for entry in [*self.table.entries.values()][-MOST_SHOWN:]]
         before = f"known are: {'; '.join(known)}" if known else "it was not compiled for anything yet"
         return f"{self.name} is called with {described(call)}, which is new; {before}"
 

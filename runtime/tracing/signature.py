@@ -35,6 +35,9 @@ VARYING: dict[type, str] = {float: "a Python float", int: "a Python int"}
 LARGEST = 2**53
 """Integers up to here are exact in every dtype in which code computes with them."""
 ALL = "all numbers"
+NOWHERE: frozenset[int] = frozenset()
+NO_OPERANDS = frozenset((bool, str, bytes, type(None)))
+"""Types of which no value is an operand, and which are in a key as they are."""
 EXACT = (bool, int, str, bytes, type(None))
 """Types whose values are equal only if they are the same in every respect."""
 
@@ -141,6 +144,12 @@ class Signature:
         self._by_name = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
         self._defaults = {one.name: one.default for one in self.parameters if one.default is not one.empty}
         binds = kinds & {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL}
+        keyword_only = [one for one in self.parameters if one.kind is one.KEYWORD_ONLY]
+        self._by_position = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
+        self._by_position &= all(one.name in self._defaults for one in keyword_only)
+        self._of_keywords = {one.name: self._defaults.get(one.name) for one in keyword_only}
+        self._positions: dict[Any, frozenset[int]] = {}
+        """Of forms of calls the positions of the arguments with certain names."""
         self._takes_as_given = getattr(function, "takes_as_given", False)
         self.plain_count = -1 if self.static or binds or not self.signature else len(self.positional)
         """The number of positional arguments that need neither binding nor defaults; -1: always bind."""
@@ -216,6 +225,10 @@ class Signature:
                 is_array.append(True)
                 kinds.append(NumpyTensor)
                 continue
+            if type(leaf) in NO_OPERANDS:
+                key += (type(leaf), leaf)
+                is_array.append(False)
+                continue
             is_static = place in places or (is_number(leaf) and self._is_constant(leaf, call))
             varies = isinstance(leaf, ARRAYS) or type(leaf) in VARYING
             concrete = (varies and not is_static) or place in differentiated
@@ -234,12 +247,17 @@ class Signature:
         rest = next((one.name for one in self.parameters if one.kind is one.VAR_POSITIONAL), "argument")
         return [*names, *(f"{rest}[{index}]" for index in range(positional - len(names))), *keywords]
 
-    def _named(self, wanted: frozenset[str], positional: int, keywords: tuple[str, ...]) -> set[int]:
+    def _named(self, wanted: frozenset[str], positional: int, keywords: tuple[str, ...]) -> frozenset[int]:
         """The positions of the arguments with these names."""
         if not wanted:
-            return set()
-        names = self.argument_names(positional, keywords)
-        return {position for position, name in enumerate(names) if name in wanted}
+            return NOWHERE
+        form = wanted, positional, keywords
+        found = self._positions.get(form)
+        if found is None:
+            names = self.argument_names(positional, keywords)
+            found = frozenset(position for position, name in enumerate(names) if name in wanted)
+            self._positions[form] = found
+        return found
 
     def _array_key(self, leaf: Any, arrays: list[Any], call: Call) -> Key:
         """What an array adds to the key; the array itself, ready for programs, is added to `arrays`."""
@@ -312,6 +330,8 @@ class Signature:
             ]
             if not any(value is _MISSING for value in values) and kwargs.keys() <= set(missing):
                 return (*args, *values), {}
+        elif self._by_position and not kwargs and len(args) == len(self.positional):
+            return args, {} if self._takes_as_given else dict(self._of_keywords)
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -396,18 +416,38 @@ def spec_of_leaf(leaf: Any) -> Spec:
 
 def described(call: Call) -> str:
     """The arguments of a call in words: `x: float64[3, 4], flag: True`."""
-    named = zip(call.leaf_names(), call.leaves)
-    return ", ".join(f"{name}: {_leaf_text(leaf)}" for name, leaf in named) or "no arguments"
+    return str(Description(call))
+
+
+class Description:
+    """The same, found when somebody asks: what is no array says of itself what it is, by the user's code.
+
+    It keeps no array alive.
+    """
+
+    def __init__(self, call: Call) -> None:
+        leaves = [_ArrayText(leaf) if isinstance(leaf, ARRAYS) else leaf for leaf in call.leaves]
+        self._call = replace(call, leaves=leaves, arrays=[])
+
+    def __str__(self) -> str:
+        named = zip(self._call.leaf_names(), self._call.leaves)
+        return ", ".join(f"{name}: {_leaf_text(leaf)}" for name, leaf in named) or "no arguments"
 
 
 LONGEST_TEXT = 40
 
 
+class _ArrayText(str):
+    """Of an array or Tensor its dtype and shape."""
+
+    def __new__(cls, leaf: Any) -> _ArrayText:
+        value = leaf._value if isinstance(leaf, Tensor) else leaf
+        asked = ", requires grad" if isinstance(leaf, Tensor) and leaf.requires_grad else ""
+        return super().__new__(cls, f"{value.dtype}{list(value.shape)}{asked}")
+
+
 def _leaf_text(leaf: Any) -> str:
-    """Of an array or Tensor its dtype and shape, of other values what they are."""
-    if not isinstance(leaf, ARRAYS):
-        text = repr(leaf)
-        return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
-    value = leaf._value if isinstance(leaf, Tensor) else leaf
-    asked = ", requires grad" if isinstance(leaf, Tensor) and leaf.requires_grad else ""
-    return f"{value.dtype}{list(value.shape)}{asked}"
+    if isinstance(leaf, _ArrayText):
+        return leaf
+    text = repr(leaf)
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."

@@ -22,10 +22,12 @@ from ...tracer.dims import plain, python_type
 from ...tracer.errors import OutputError
 from ..captures.classes import copied_from
 from .foreign import how_to_return
-from .tensor import Size, Tensor
+from .tensor import Size, Tensor, TorchTensor
 
 NAMESPACE = "pullback"
 CONTAINERS = frozenset((list, tuple, dict, OrderedDict, defaultdict, deque))
+NO_CONTAINERS = frozenset((np.ndarray, TorchTensor, bool, int, float, str, type(None)))
+"""Of leaves, the classes that are known to be none."""
 Path = tuple[Any, ...]
 
 
@@ -104,6 +106,8 @@ def flatten(value: Any) -> tuple[list[Any], Any]:
 
     while True:
         leaves, structure = optree.tree_flatten(value, none_is_leaf=True, namespace=NAMESPACE)
+        if NO_CONTAINERS.issuperset(map(type, leaves)):  # found sooner
+            return leaves, structure
         kinds = {type(leaf): leaf for leaf in leaves}
         unknown: set[Any] = {
             kind for kind, leaf in kinds.items() if dataclasses.is_dataclass(kind) and is_container(leaf)

@@ -24,6 +24,7 @@ import scipy.sparse
 
 import pullback as pb
 from pullback.errors import TraceError
+from pullback.runtime.captures.contents import Content
 
 pytestmark = pytest.mark.usefixtures("partly_compiled")
 
@@ -474,6 +475,26 @@ def test_tables_of_pandas() -> None:
     np.testing.assert_allclose(compiled(X), X * X + X)
     series.iloc[0], frame.loc[1, "a"] = 5.0, 9.0
     np.testing.assert_allclose(compiled(X), X * series.to_numpy() + frame["a"].to_numpy())
+
+
+def test_tables_of_pandas_are_compared_whole() -> None:
+    pandas = pytest.importorskip("pandas")
+    of_parts = pandas.DataFrame({"a": [1.0, 2.0]}, index=pandas.Index(["u", "v"], name="row"))
+    of_parts["b"] = [3.0, 4.0]
+    series = pandas.Series([1.0, 2.0], index=["items", "columns"])  # which are methods of tables
+    for table in (of_parts, of_parts.copy(), of_parts.assign(c=["x", "y"], d=[1, 2]), series):
+        content = Content(table)
+        assert content.is_of(table)
+        assert content.is_of(table.copy())
+        other = table.copy()
+        other.iloc[1] = other.iloc[0]
+        assert not content.is_of(other)
+        assert not content.is_of(table.rename(index={table.index[0]: "w"}))
+        assert not content.is_of(table.rename_axis("another"))
+        assert not content.is_of(table.astype(object))
+    content = Content(of_parts)
+    of_parts.index.name = "another"
+    assert not content.is_of(of_parts)
 
 
 def test_arrays_of_xarray() -> None:

@@ -118,6 +118,22 @@ def test_static_names_and_numbers() -> None:
         signature.call((X, [1]), {})
 
 
+def test_keywords_with_defaults_are_filled_in() -> None:
+    def f(x: Any, *, scale: float = 2.0, flag: bool = True) -> Any:
+        return x
+
+    signature = Signature(f, "f")
+    found = signature.call((X,), {})
+    assert found.keywords == ("scale", "flag")
+    assert found.leaves[1:] == [2.0, True]
+    assert found.key == signature.call((X,), {"flag": True, "scale": 2.0}).key
+    assert found.key != signature.call((X,), {"flag": False}).key
+    partial = functools.partial(lambda x, y: x, y=3.0)
+    assert Signature(partial, "partial").call((X,), {}).leaves[1:] == [3.0]
+    with pytest.raises(ArgumentError):
+        Signature(f, "f").call((X, X), {})
+
+
 def test_slices_are_static() -> None:
     signature = Signature(function, "f")
     keys = [signature.call((X, slice(1, end)), {}).key for end in (2, 3, 2)]

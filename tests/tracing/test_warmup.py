@@ -115,6 +115,24 @@ def test_what_is_new_is_named() -> None:
     assert total(np.ones((3, 4))) == 12.0  # as if the refused call had not been
 
 
+def test_what_an_argument_says_of_itself_is_asked_when_it_is_named() -> None:
+    asked = []
+
+    class Scale:
+        def __repr__(self):
+            asked.append(self)
+            return "double"
+
+    @pb.compile
+    def scaled(x, by):
+        return x * 2.0
+
+    scaled(np.ones(3), Scale())
+    assert not asked
+    with pb.fail_on_recompile(), pytest.raises(RecompileError, match="known are: x: float64.3., by: double"):
+        scaled(np.ones(4), Scale())
+
+
 def test_a_backward_pass_that_is_new_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))
     tripled = pb.compile(lambda x: (x**2 * 3.0).sin().sum())
