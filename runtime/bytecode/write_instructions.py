@@ -6,6 +6,7 @@ A guess on the safe side: what is found here decides only whether arrays are mad
 from __future__ import annotations
 
 import dis
+import functools
 import inspect
 import itertools
 from collections.abc import Sequence
@@ -17,7 +18,8 @@ from .code_names import MOST_CODES
 
 WRITING_FUNCTIONS = frozenset(("at", "copyto", "fill", "fill_diagonal", "place", "put", "putmask"))
 """NumPy's functions and methods that write into their array."""
-ITEM_STORES = ("STORE_SUBSCR", "STORE_SLICE")
+SIGNS = ("+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<<", ">>")
+ITEM_STORES = tuple(name for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap)
 
 
 @record(frozen=True, slots=True)
@@ -135,6 +137,8 @@ def _names_out(code: CodeType) -> bool:
 
 def _written_names(code: CodeType, parameters: frozenset[str]) -> set[str] | None:
     """The variables that are written into; None if nothing is, not even what has no name."""
+    if not (any(has_operation(code, name) for name in ITEM_STORES) or _may_compute_in_place(code)):
+        return None
     instructions = list(dis.get_instructions(code))
     numbers = _always_constant(instructions)
     names_at = {
@@ -154,6 +158,19 @@ def _written_names(code: CodeType, parameters: frozenset[str]) -> set[str] | Non
         is_found = True
         found |= parameters if name is None else {name}  # read together with others, or no positions are kept
     return found if is_found else None
+
+
+def _may_compute_in_place(code: CodeType) -> bool:
+    """Whether some instruction may be `x += y`, or like it: found sooner than by `dis`."""
+    return any(one in code.co_code for one in _in_place())
+
+
+@functools.cache
+def _in_place() -> list[bytes]:
+    """The instructions of `x += y` and its kin."""
+    codes = [compile(f"x {sign}= y", "", "exec").co_code for sign in SIGNS]
+    starts = [code[::2].index(dis.opmap["BINARY_OP"]) * 2 for code in codes]
+    return [code[start : start + 2] for code, start in zip(codes, starts)]
 
 
 def _always_constant(instructions: Sequence[dis.Instruction]) -> set[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
@@ -102,11 +102,12 @@ class Reached:
                         self.is_fixed = self.is_fixed and _is_fixed(value)
                     pending += getattr(self, way_from(kind))(value)
             pending = self._by_name()
+        self._all_names = frozenset(self._names)
 
     @property
     def names(self) -> frozenset[str] | None:
         """The attributes that code reads of the objects of the call; None for all."""
-        return None if self._reads_all else frozenset(self._names)
+        return None if self._reads_all else self._all_names
 
     @property
     def reads_all(self) -> bool:
@@ -115,7 +116,18 @@ class Reached:
 
     def names_in(self, value: Any) -> frozenset[str] | None:
         """The names that code reads of an object, a class or a module; None for all."""
-        return None if self._is_at_hand(value) else frozenset(self._names)
+        return None if self._is_at_hand(value) else self._all_names
+
+    def names_in_any(self) -> Callable[[Any], frozenset[str] | None]:
+        """The same of objects of other calls that lead to the same code; it keeps those of this one not."""
+        names, all_names = self.names, self._all_names
+        classes = {key: one for key, one in self._at_hand.items() if isinstance(one, type)}
+
+        def names_in(value: Any) -> frozenset[str] | None:
+            is_at_hand = bool(classes) and any(id(base) in classes for base in type(value).__mro__)
+            return None if names is None or is_at_hand else all_names
+
+        return names_in
 
     def _is_at_hand(self, value: Any) -> bool:
         known = self._at_hand

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import builtins
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar, Token
 from types import CellType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...tracer.records import record
 from .places import ABSENT
+from .versions import Versions
 
 Holder = dict[Any, Any] | list[Any] | CellType
 """What holds variables: a module, a cell of a closure, the attributes of an object, a container."""
@@ -63,23 +66,119 @@ def stands_for_built_in(name: str, value: Any) -> bool:
     return bool(_entered) and (real := _real.get(id(value))) is not None and vars(builtins).get(name) is real
 
 
+class Variables:
+    """Variables that hold stand-ins together, in one run of a program or in all.
+
+    Where they are as the last run has left them, they are exchanged without looking at each.
+    """
+
+    def __init__(self, variables: Sequence[Standing]) -> None:
+        self._variables = variables
+        holders = {id(one.holder): one.holder for one in variables if type(one.holder) is dict}
+        self._versions = Versions(holders.values())
+        self._plan: _Plan | None = None
+        self._state: np.ndarray | None = None
+        """Of their holders when they had the values that `_plan` takes them to have."""
+
+    def __bool__(self) -> bool:
+        return bool(self._variables)
+
+    def enter(self, exchange: _Exchange) -> None:
+        """Exchange them, and note what has been."""
+        if self._plan is not None and self._versions.are(self._state):
+            exchange.plan, exchange.before, exchange.exchanged = self._plan, self._state, self._plan.exchanged
+            exchange.plan.enter()
+        else:
+            exchange.before = self._versions.read()
+            for one in self._variables:
+                if _enter(one):
+                    exchange.exchanged.append(one)
+            exchange.plan = _Plan(exchange.exchanged)
+        exchange.within = self._versions.read()
+
+    def leave(self, exchange: _Exchange) -> None:
+        """Put the former values back."""
+        plan, before = exchange.plan, exchange.before
+        is_as_left = plan is not None and plan.is_alone() and self._versions.are(exchange.within)
+        if is_as_left and plan is not None and before is not None and plan.is_of_dicts:
+            plan.leave()
+            self._versions.note_restored(before)
+            self._plan, self._state = plan, before
+            return
+        for one in exchange.exchanged:
+            _leave(one)
+
+
+@record(slots=True)
+class _Exchange:
+    """Variables that have been exchanged, how, and the states of their holders before and after it."""
+
+    exchanged: list[Standing]
+    plan: _Plan | None = None
+    before: np.ndarray | None = None
+    within: np.ndarray | None = None
+
+
+class _Plan:
+    """How variables are exchanged that have certain values now.
+
+    Args:
+        exchanged: variables that hold stand-ins already.
+    """
+
+    def __init__(self, exchanged: list[Standing]) -> None:
+        self.exchanged = exchanged
+        self._entries = {key: _entered[key] for key in ((id(one.holder), one.name) for one in exchanged)}
+        self._reals = {id(one.stand_in): one.real for one in exchanged if one.for_all is not None}
+        self._steps: dict[int, tuple[Any, dict[Any, Any], dict[Any, Any], list[Any]]] = {}
+        """Of each dict what stands in it, the former values, and the names that were missing."""
+        self.is_of_dicts = self.is_alone() and all(type(one.holder) is dict for one in exchanged)
+        for one in exchanged if self.is_of_dicts else ():
+            _, stand_ins, former, missing = self._steps.setdefault(id(one.holder), (one.holder, {}, {}, []))
+            entry = self._entries[id(one.holder), one.name]
+            stand_ins[one.name] = entry.stand_in
+            if entry.former is ABSENT:
+                missing.append(one.name)
+            else:
+                former[one.name] = entry.former
+
+    def is_alone(self) -> bool:
+        """Whether no other run has exchanged them, too."""
+        return all(entry.count == 1 for entry in self._entries.values())
+
+    def enter(self) -> None:
+        _entered.update(self._entries)  # first, as an interrupted run puts back what is entered
+        _real.update(self._reals)
+        for holder, stand_ins, _, _ in self._steps.values():
+            holder.update(stand_ins)
+
+    def leave(self) -> None:
+        for holder, _, former, missing in self._steps.values():
+            holder.update(former)
+            for name in missing:
+                del holder[name]
+        for key in self._entries:
+            del _entered[key]
+
+
 class standing:
     """Inside, these variables hold stand-ins, but where the program has given them other values."""
 
-    __slots__ = ("_entered", "_token", "_variables")
+    __slots__ = ("_exchanges", "_token", "_variables")
 
-    def __init__(self, variables: Iterable[Standing]) -> None:
+    def __init__(self, *variables: Variables) -> None:
         self._variables = variables
-        self._entered: list[Standing] = []
+        self._exchanges: list[tuple[Variables, _Exchange]] = []
         self._token: Token[tuple[Standing, ...]] | None = None
 
     def __enter__(self) -> None:
         try:
             with _lock:
                 for one in self._variables:
-                    if _enter(one):
-                        self._entered.append(one)
-            self._token = _under_way.set((*_under_way.get(), *self._entered))
+                    self._exchanges.append((one, exchange := _Exchange([])))
+                    one.enter(exchange)
+            exchanged = [one for _, exchange in self._exchanges for one in exchange.exchanged]
+            self._token = _under_way.set((*_under_way.get(), *exchanged))
         except BaseException:  # as of who interrupts
             self.__exit__()
             raise
@@ -88,8 +187,8 @@ class standing:
         if self._token is not None:
             _under_way.reset(self._token)
         with _lock:
-            for one in self._entered:
-                _leave(one)
+            for variables, exchange in reversed(self._exchanges):
+                variables.leave(exchange)
             if not _entered:
                 _real.clear()
 
@@ -118,7 +217,9 @@ def _enter(one: Standing) -> bool:
 
 
 def _leave(one: Standing) -> None:
-    entry = _entered[key := (id(one.holder), one.name)]
+    entry = _entered.get(key := (id(one.holder), one.name))
+    if entry is None:  # as of a run that was interrupted before it began
+        return
     entry.count -= 1
     if entry.count:
         return

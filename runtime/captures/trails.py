@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import Any
 
@@ -29,6 +29,7 @@ from .reached import (
     way_from,
 )
 from .standing_names import real_of, stands_for_built_in
+from .versions import Versions
 
 Names = frozenset[str] | None
 """Those that code reads; None for all."""
@@ -44,10 +45,10 @@ class Trail:
 
     def __init__(self, roots: Sequence[Any], reached: Reached) -> None:
         self._names = reached.names
-        self._names_in = reached.names_in
         self._outline = _outline(roots)
         self._is_bare = _are_bare(roots)
-        self._fingerprint = _Fingerprint(roots, self._names)
+        walk = Walk(roots, self._names)
+        self._marks = walk.marks
         self._mappings: dict[int, tuple[Mapping[str, Any], Names]] = {}
         self._functions: list[FunctionType] = []
         self._classes: list[type] = []
@@ -58,12 +59,17 @@ class Trail:
         """Containers none of whose first elements has code."""
         self._others: list[Any] = []
         for value in reached.seen:
-            if id(value) not in self._fingerprint.places:
-                self._add(value)
+            if id(value) not in walk.places:
+                self._add(value, reached.names_in)
             elif type(value) is FunctionType:
                 self._add_variables(value)
         self._cells = [cell for one in self._functions for cell in one.__closure__ or ()]
         self._without_attributes = [one for one in self._functions if not one.__dict__]
+        mappings = [one for one, _ in (*self._mappings.values(), *self._special.values())]
+        mappings += map(ATTRIBUTES, self._functions)
+        mappings += (one for one in (*self._without_code, *self._others) if type(one) is dict)
+        self._versions = Versions(mappings, self._functions, self._cells)
+        self._state = self._versions.read()
         self._known = [(one, names, self._present(one, names)) for one, names in self._mappings.values()]
         self._absent = [
             (one.keys(), names - found, one) for one, names, found in self._known if names is not None
@@ -73,25 +79,42 @@ class Trail:
         self._keys = self._all_keys()
         read = [(mapping, name) for mapping, _, found in self._known for name in found]
         self._entries = list(zip(*read)) or [(), ()]
+        self._lists_without_code = [one for one in self._without_code if type(one) is not dict]
         self._held = list(map(real_of, self._objects()))
+        self._unnumbered_count = len(self._unnumbered())
 
     def fits(self, roots: Sequence[Any]) -> bool:
         """Whether a walk from these roots would find the same code."""
-        return (
-            _outline(roots) == self._outline
-            and (
-                (self._is_bare and _are_bare(roots))
-                or _Fingerprint(roots, self._names).marks == self._fingerprint.marks
+        return self.walk_from(roots) is not None
+
+    def walk_from(self, roots: Sequence[Any]) -> Walk | None:
+        """The objects of a call with these roots, if they lead to the same code."""
+        if _outline(roots) != self._outline:
+            return None
+        is_bare = self._is_bare and _are_bare(roots)
+        walk = Walk(() if is_bare else roots, self._names)
+        is_same = (
+            (is_bare or walk.marks == self._marks)
+            and self._holds_the_same()
+        )
+        return walk if is_same else None
+
+    def _holds_the_same(self) -> bool:
+        """Whether all that has been read is as it was, or as good."""
+        if self._versions.are(self._state):
+            return all(map(_holds_no_code, self._lists_without_code)) and _are_same(
+                self._unnumbered(), self._held[: self._unnumbered_count]
             )
+        state = self._versions.read()
+        is_same = (
+            all(map(_holds_no_code, self._without_code))
             and not any(map(ATTRIBUTES, self._without_attributes))
             and self._has_same_names()
-            and all(map(_holds_no_code, self._without_code))
             and _are_same(self._objects(), self._held)
         )
-
-    def is_of(self, roots: Sequence[Any]) -> bool:
-        """Whether these roots, which it fits, lead to the very objects that it was made of."""
-        return _Fingerprint(roots, self._names).places.keys() == self._fingerprint.places.keys()
+        if is_same:
+            self._state = state
+        return is_same
 
     def _all_keys(self) -> list[list[str]]:
         """The names in each mapping of which all count, or all of special methods, in order."""
@@ -120,36 +143,37 @@ class Trail:
             return []
         for slot in SLOTS:
             found += map(slot, self._functions)
-        found += map(BASES, self._classes)
-        found += map(type, self._instances)
-        for one in self._others:
-            found.append(one)
-            found += _parts_of(one)
         found.append(self._cells)
-        return found + _contents(self._cells)
+        found += _with_parts(one for one in self._others if type(one) is dict)
+        return [*self._unnumbered(), *found, *_contents(self._cells)]
 
-    def _add(self, value: Any) -> None:
+    def _unnumbered(self) -> list[Any]:
+        """What of it is in no dict, function or cell."""
+        found = [*map(BASES, self._classes), *map(type, self._instances), *map(ATTRIBUTES, self._instances)]
+        return found + _with_parts(one for one in self._others if type(one) is not dict)
+
+    def _add(self, value: Any, names_in: Callable[[Any], Names]) -> None:
         kind: Any = type(value)
         way = way_from(kind)
         if way == "_from_function":
             self._functions.append(value)
             if value.__dict__:
-                names = self._names_in(value)
+                names = names_in(value)
                 self._add_mapping(value.__dict__, names and names | {"__wrapped__"})
             self._add_variables(value)
         elif way == "_from_class":
             self._classes.append(value)
             for base in value.__mro__:
                 if base not in self._special and not is_opaque(base.__module__):
-                    own, names = vars(base), self._names_in(base)
+                    own, names = vars(base), names_in(base)
                     special = _special_names(own)
                     self._special[base] = own, special
                     self._add_mapping(own, None if names is None else names | special)
         elif way == "_from_module":
-            self._add_mapping(vars(value), self._names_in(value))
+            self._add_mapping(vars(value), names_in(value))
         elif way == "_from_instance":
             self._instances.append(value)
-            self._add_mapping(vars(value), self._names_in(value))
+            self._add_mapping(vars(value), names_in(value))
         elif way == "_from_container" and kind not in FROZEN and _holds_no_code(value):
             self._without_code.append(value)
         elif kind not in FROZEN and _parts_of(value) != [None]:
@@ -196,17 +220,19 @@ def _are_bare(roots: Sequence[Any]) -> bool:
     )
 
 
-class _Fingerprint:
+class Walk:
     """The objects of a call, and what they are apart from their identity.
 
     Attributes:
         marks: what is compared, in the order of a walk.
-        places: by the id of an object its place in the walk.
+        objects: those that may lead to code.
     """
 
     def __init__(self, roots: Sequence[Any], names: Names) -> None:
         self.marks: list[Any] = []
+        self.objects: list[Any] = []
         self.places: dict[int, int] = {}
+        """By the id of an object its place in the walk."""
         self._names = names
         self._kept: list[Any] = []
         """Whose ids are marks."""
@@ -223,10 +249,15 @@ class _Fingerprint:
                 self._kept.append(value)
             else:
                 places[key] = len(places)
+                self.objects.append(value)
                 found = self._from_function(value) if way == "_from_function" else self._parts(value, way)
                 marks.append((id(kind), len(found)))
                 self._kept.append(kind)
                 pending += found
+
+    def leads_to_those_of(self, other: Walk) -> bool:
+        """Whether these are the very objects of another walk."""
+        return self.places.keys() == other.places.keys()
 
     def _from_function(self, function: FunctionType) -> list[Any]:
         code, variables, attributes = function.__code__, function.__globals__, function.__dict__
@@ -313,6 +344,10 @@ def _parts_of(value: Any) -> list[Any]:
     if way == "_from_container":
         return elements_of(value)
     return parts_of(value) if way == "_from_parts" else [wrapped_by(value)]
+
+
+def _with_parts(objects: Iterable[Any]) -> list[Any]:
+    return [part for one in objects for part in (one, *_parts_of(one))]
 
 
 def _are_same(found: Sequence[Any], values: Sequence[Any]) -> bool:

@@ -26,7 +26,7 @@ from ...tracer.trace import is_tracing
 from ..autograd.foreign_calls import call_python
 from ..autograd.rules import RuledCall
 from ..autograd.traced_rules import TracedCall
-from ..captures.standing_names import standing, standing_now
+from ..captures.standing_names import Variables, standing, standing_now
 from ..functions.loops.checkpointing import Segment, around, restored_leaf, saved_leaf
 from ..functions.stopping import stop_gradient
 from ..functions.structures import spec_of_tensor
@@ -131,7 +131,7 @@ class SolutionBackward(GradNode):
         edges = [edge for edge in self.edges if edge is not None]
         inside = Segment(create_graph, [*edges, (self, 0)])
         reached = reopened(target for target, _ in edges)
-        with standing(self.standing), reached, keeping_saved_values():
+        with standing(Variables(self.standing)), reached, keeping_saved_values():
             residual = self.equation.residual(around(self.function, restored_leaf))
             adjoint = self.equation.adjoint(residual, solution, wrap(cotangents[0]))
             with enable_grad():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -22,10 +22,10 @@ from ..bytecode.write_instructions import (
 )
 from ..captures.objects import is_opaque, is_users
 from ..captures.reached import WITHOUT_CODE, Reached, holds_numbers, is_without_code
-from ..captures.standing_names import Standing, real_of
-from ..captures.trails import Trail
+from ..captures.standing_names import Standing, Variables, real_of
+from ..captures.trails import Trail, Walk
 from .asked_types import ASKED, REAL
-from .object_stand_ins import ObjectStandIns, object_stand_ins
+from .object_stand_ins import Holdings, ObjectStandIns, Survey
 from .program_containers import CONTAINERS, parts_within
 from .stand_ins import IMPORTED, JOINED_ALONE, MODULES, WRITABLE, StandIns, stand_ins_for
 
@@ -167,6 +167,8 @@ class Explored:
     """The functions with cells or defaults, which may hold something else later."""
     runs_as_it_is: bool = False
     """Whether nothing is exchanged while it runs with arguments that hold no code."""
+    variables: Variables = Variables(())
+    """Those in `standing`, together."""
 
     def holds_for(self, function: FunctionType) -> bool:
         """Whether it is what would be found for a function of the same code."""
@@ -218,8 +220,44 @@ _known: dict[int, Explored] = {}
 MOST_TRAILS = 8
 
 
-_trails: dict[int, Sequence[tuple[Trail, Explored]]] = {}
-"""What was found for others by the id of their code, the latest first, with what it depends on."""
+@record(frozen=True, eq=False, slots=True)
+class Known:
+    """What was found for a function, and what it depends on.
+
+    Attributes:
+        found: all of it, for the objects of `walk`.
+        survey: what finds the stand-ins of other objects that lead to the same code.
+        remembered: what the objects hold that are the same in all calls.
+        has_objects: whether objects have stand-ins.
+        walk: the objects of a call that have them now; None where they are not kept.
+    """
+
+    trail: Trail
+    found: Explored
+    survey: Survey
+    remembered: Holdings
+    has_objects: bool
+    walk: Walk | None
+
+    def of_objects(self, walk: Walk) -> Known:
+        """The same for the objects of a call."""
+        if not self.has_objects:
+            return self
+        if self.walk is not None and walk.leads_to_those_of(self.walk) and self.found.objects.are_current():
+            return self
+        holdings = self.remembered + self.survey.holdings(walk.objects, _places_of(walk.objects))
+        found = replace(self.found, objects=self.survey.object_stand_ins(holdings))
+        return replace(self, found=found, walk=walk)
+
+    def without_objects(self) -> Known:
+        """The same without the objects of any call, which it shall not keep alive."""
+        if self.walk is None:
+            return self
+        return replace(self, found=replace(self.found, objects=ObjectStandIns()), walk=None)
+
+
+_trails: dict[int, Sequence[Known]] = {}
+"""What was found for others by the id of their code, the latest first; one of them keeps a call's objects."""
 
 
 def explored(function: Function, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Explored:
@@ -250,24 +288,40 @@ def _explored_from(roots: Sequence[Any]) -> Explored:
     variables of enclosing functions hold stand-ins, as others with that code have others.
     """
     key = id(_code_of(roots[0]))
-    trails = _trails.get(key, ())
-    for place, (trail, found) in enumerate(trails):
-        is_of_others = found.objects.is_any and not (trail.is_of(roots) and found.objects.are_current())
-        if trail.fits(roots) and not is_of_others:
-            if place:
-                _trails[key] = [trails[place], *trails[:place], *trails[place + 1 :]]
-            return found
+    known = _trails.get(key, ())
+    for place, former in enumerate(known):
+        walk = former.trail.walk_from(roots)
+        if walk is None:
+            continue
+        one = former.of_objects(walk)
+        if place or one is not former:
+            others = [*known[:place], *known[place + 1 :]]
+            _trails[key] = [one, *(other.without_objects() for other in others)]
+        return one.found
     reached = Reached(roots)
-    found = _explored(roots[0], reached, len(roots) == 1 and reached.is_fixed)
+    found, survey = _explored(roots[0], reached, len(roots) == 1 and reached.is_fixed)
     holds_cells = any(isinstance(one.holder, CellType) for one in found.standing)
     if found.is_fixed or found.plain in found.concerned or holds_cells:
         return found
     found = replace(found, plain=None, functions={}, concerned=frozenset(), reads=())
     if len(_trails) >= MOST_KNOWN:
         _trails.clear()
-    others = [one for one in trails if not (found.objects.is_any and one[1].objects.is_any)]
-    _trails[key] = [(Trail(roots, reached), found), *others[: MOST_TRAILS - 1]]  # it keeps one set of objects
+    walk = Walk(roots, reached.names)
+    others_seen = [one for one in reached.seen if id(one) not in walk.places]
+    remembered = survey.holdings(others_seen, _places_of(others_seen))
+    has_objects = found.objects.is_any
+    made = Known(
+        Trail(roots, reached), found, survey, remembered, has_objects, walk if has_objects else None
+    )
+    _trails[key] = [made, *(one.without_objects() for one in known[: MOST_TRAILS - 1])]
     return found
+
+
+def _places_of(objects: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """The variables and defaults of the user's functions among objects."""
+    for one in objects:
+        if type(one) is FunctionType and is_users(one):
+            yield from _reached(one).places()
 
 
 def _code_of(function: Function) -> Any:
@@ -277,7 +331,7 @@ def _code_of(function: Function) -> Any:
     return getattr(getattr(function, "__func__", function), "__code__", type(function))
 
 
-def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
+def _explored(function: Function, code: Reached, is_fixed: bool) -> tuple[Explored, Survey]:
     plain = plain_function(function)
     functions = {one: _reached(one) for one in code.functions}
     all_names = [names_of(one.__code__) for one in functions]
@@ -297,12 +351,15 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
         standing += replaced.variables()
     variables = tuple({(id(one.holder), one.name): one for one in standing}.values())
     written = frozenset[str]().union(*(writes_of(one.__code__).names for one in functions))
+    survey = Survey(stand_ins, code.names_in_any(), attributes, written, has_methods, is_writing)
     objects = ObjectStandIns()
     if not is_fixed:
         elsewhere = [place for one in functions.values() for place in one.places()]
-        objects = object_stand_ins(code, stand_ins, attributes, written, has_methods, is_writing, elsewhere)
+        holdings = replace(survey, names_in=code.names_in).holdings([*code.seen], elsewhere)
+        objects = survey.object_stand_ins(holdings)
     if plain is None:
-        return Explored(None, {}, variables, False, is_writing=is_writing, objects=objects)
+        found = Explored(None, {}, variables, False, is_writing=is_writing, objects=objects)
+        return replace(found, variables=Variables(variables)), survey
     writes = writes_of(plain.__code__)
     helpers = [one for one in functions if one is not plain]
     perhaps_all = writes.perhaps_more or has_methods or any(map(_writes_arguments, helpers))
@@ -313,7 +370,7 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
     ]
     parameters = None if perhaps_all else writes.parameters
     is_changed = concerned or variables or is_writing or objects.is_any or parameters != frozenset()
-    return Explored(
+    found = Explored(
         plain,
         functions,
         variables,
@@ -329,7 +386,9 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> Explored:
         objects,
         tuple([one for one, found in functions.items() if found.contents]),
         is_fixed and not is_changed,
+        Variables(variables),
     )
+    return found, survey
 
 
 def _makes_functions(function: FunctionType) -> bool:

@@ -25,7 +25,7 @@ import numpy as np
 from ...tracer.errors import GradientError
 from ...tracer.spec import SUPPORTED
 from ..captures.reached import WITHOUT_CODE
-from ..captures.standing_names import standing
+from ..captures.standing_names import Variables, standing
 from ..tape.inplace import may_overlap
 from ..values.refusals import explaining_errors
 from ..values.saved import saved_values
@@ -83,10 +83,11 @@ class _Changed:
             arguments, keywords = self._writable(found.written, arguments, keywords)
         try:
             with explaining_errors():
-                variables = [*found.standing, *found.objects.variables((*arguments, *keywords.values()))]
-                if not variables:
+                of_objects = tuple(found.objects.variables((*arguments, *keywords.values())))
+                variables = [found.variables, Variables(of_objects)] if of_objects else [found.variables]
+                if not any(variables):
                     return self._function(*arguments, **keywords)
-                with standing(variables):
+                with standing(*variables):
                     return self._function(*arguments, **keywords)
         finally:
             if self._given is not None:

@@ -7,7 +7,7 @@ Arrays have Tensors that share their memory where code calls methods by which th
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from ...tracer.records import record
 from ...tracer.spec import SUPPORTED
 from ..captures.objects import attributes_of, is_own_container
-from ..captures.reached import LARGEST, Reached, first_elements, way_from
+from ..captures.reached import LARGEST, first_elements, way_from
 from ..captures.standing_names import Holder, Standing, read
 from ..tape.inplace import may_overlap
 from ..values.tensor import Tensor, make
@@ -32,16 +32,18 @@ MOST_ARRAYS = 100
 """Arrays that are compared with others, in each call, before they are written into."""
 
 
-def held_by_objects(code: Reached) -> Iterator[tuple[Any, Any, Any]]:
+def held_by_objects(
+    objects: Iterable[Any], names_in: Callable[[Any], frozenset[str] | None]
+) -> Iterator[tuple[Any, Any, Any]]:
     """What attributes that code reads hold, and elements of containers, each with its place."""
-    for value in code.seen:
+    for value in objects:
         kind: Any = type(value)
         if kind in LISTS:
             yield from ((value, place, one) for place, one in enumerate([*islice(value, LARGEST)]))
         elif kind in DICTS and value.keys().isdisjoint(OF_MODULES):
             yield from ((value, key, one) for key, one in [*islice(value.items(), LARGEST)])
         elif way_from(kind) == "_from_instance":
-            holder, names = vars(value), code.names_in(value)
+            holder, names = vars(value), names_in(value)
             found = [*holder.items()]  # other threads may add some
             yield from ((holder, name, one) for name, one in found if names is None or name in names)
 
@@ -87,41 +89,78 @@ class ObjectStandIns:
                 yield Standing(holder, key, array, tensor, None)
 
 
-def object_stand_ins(
-    code: Reached,
-    stand_ins: StandIns,
-    names: frozenset[str],
-    written: frozenset[str],
-    takes_all: bool,
-    is_writing: bool,
-    elsewhere: Sequence[Place],
-) -> ObjectStandIns:
+@record(frozen=True, slots=True)
+class Holdings:
+    """What objects hold that matters: what has stand-ins, and arrays.
+
+    Attributes:
+        standing: what has a stand-in, and is no array.
+        arrays: where arrays are that have Tensors.
+        others: where other arrays are.
+        hides_arrays: whether there may be some elsewhere.
+    """
+
+    standing: tuple[Standing, ...] = ()
+    arrays: tuple[Place, ...] = ()
+    others: tuple[Place, ...] = ()
+    hides_arrays: bool = False
+
+    def __add__(self, more: Holdings) -> Holdings:
+        return Holdings(
+            self.standing + more.standing,
+            self.arrays + more.arrays,
+            self.others + more.others,
+            self.hides_arrays or more.hides_arrays,
+        )
+
+
+@record(frozen=True, eq=False, slots=True)
+class Survey:
     """What of the objects that code reaches has stand-ins.
 
-    Args:
-        names: the attributes that code reads of modules.
+    Attributes:
+        stand_ins: those that the program needs.
+        names_in: the names that code reads of an object; None for all.
+        names: the attributes that it reads of modules.
         written: the names of attributes that it writes into.
         takes_all: whether all arrays have Tensors, and not those of such attributes alone.
         is_writing: whether it writes into arrays.
-        elsewhere: the variables and defaults of functions.
     """
-    standing: list[Standing] = []
-    arrays: list[Place] = []
-    others: list[Place] = []
-    for holder, key, value in held_by_objects(code):
-        if not _is_array(value):
-            stand_in = stand_ins.of_plain_run(value, names)
-            if stand_in is not None and not isinstance(holder, tuple):
-                standing.append(Standing(holder, key, value, stand_in, WRITABLE.whole(value) or stand_in))
-            continue
-        is_wanted = (takes_all or key in written) and not isinstance(holder, tuple)
-        (arrays if is_wanted else others).append((holder, key))
-    if not is_writing:
-        return ObjectStandIns(tuple(standing), tuple(arrays))
-    others += (place for place in elsewhere if _is_array(read(place)))
-    if len(arrays) + len(others) > MOST_ARRAYS or any(map(_hides_arrays, code.seen)):
-        arrays = []
-    return ObjectStandIns(tuple(standing), tuple(arrays), tuple(others), True)
+
+    stand_ins: StandIns
+    names_in: Callable[[Any], frozenset[str] | None]
+    names: frozenset[str]
+    written: frozenset[str]
+    takes_all: bool
+    is_writing: bool
+
+    def holdings(self, objects: Sequence[Any], elsewhere: Iterable[Place]) -> Holdings:
+        """What these objects hold; `elsewhere` are the variables and defaults of functions."""
+        standing: list[Standing] = []
+        arrays: list[Place] = []
+        others: list[Place] = []
+        for holder, key, value in held_by_objects(objects, self.names_in):
+            if not _is_array(value):
+                stand_in = self.stand_ins.of_plain_run(value, self.names)
+                if stand_in is not None and not isinstance(holder, tuple):
+                    whole = WRITABLE.whole(value) or stand_in
+                    standing.append(Standing(holder, key, value, stand_in, whole))
+                continue
+            is_wanted = (self.takes_all or key in self.written) and not isinstance(holder, tuple)
+            (arrays if is_wanted else others).append((holder, key))
+        if not self.is_writing:
+            return Holdings(tuple(standing), tuple(arrays))
+        others += (place for place in elsewhere if _is_array(read(place)))
+        return Holdings(tuple(standing), tuple(arrays), tuple(others), any(map(_hides_arrays, objects)))
+
+    def object_stand_ins(self, holdings: Holdings) -> ObjectStandIns:
+        """The stand-ins where objects hold this."""
+        if not self.is_writing:
+            return ObjectStandIns(holdings.standing, holdings.arrays)
+        is_too_much = len(holdings.arrays) + len(holdings.others) > MOST_ARRAYS or holdings.hides_arrays
+        return ObjectStandIns(
+            holdings.standing, () if is_too_much else holdings.arrays, holdings.others, True
+        )
 
 
 def _hides_arrays(value: Any) -> bool:

@@ -1,6 +1,8 @@
 """What is remembered of the code that a function reaches: when it holds for later calls, and when not."""
 
 import builtins
+import gc
+import weakref
 from collections.abc import Callable
 from functools import partial
 from types import ModuleType
@@ -10,9 +12,11 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.runtime.captures import versions
 from pullback.runtime.captures.reached import Reached
-from pullback.runtime.captures.standing_names import Standing, standing
+from pullback.runtime.captures.standing_names import Standing, Variables, standing
 from pullback.runtime.captures.trails import Trail
+from pullback.runtime.captures.versions import Versions
 from pullback.runtime.tracing import explored_programs
 
 PROGRAM = """
@@ -48,6 +52,9 @@ class Part:
         return scaled(x) ** self.power
 
 
+SHARED = Part(1.0)
+
+
 class Model:
     def __init__(self, power):
         self.part = Part(power)
@@ -57,7 +64,7 @@ class Model:
         total = self.part.value(x) + self.parts["first"].value(x)
         for link in LINKS[:1]:
             total = link(total)
-        return (self.part.link or abs)(total).sum()
+        return (self.part.link or SHARED.link or abs)(total).sum()
 
 
 def objective(model, factor):
@@ -115,15 +122,25 @@ CHANGES: dict[str, Callable[[Any, Any], Any]] = {
         vars(module).pop("unread"), last := vars(module).popitem(),
         vars(module).update(abs=other, **dict([last])),
     ),
+    "the attributes of an object of the module": lambda module, model: setattr(
+        module.SHARED, "__dict__", {"link": other}
+    ),
+    "a default": lambda module, model: setattr(module.scaled, "__defaults__", (other,)),
     "an attribute of a function": lambda module, model: setattr(module.scaled, "__wrapped__", other),
 }
 
 
+@pytest.mark.parametrize("is_numbered", [True, False])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-def test_it_ends_where_code_could_be_another(change: Any, module: Any) -> None:
+def test_it_ends_where_code_could_be_another(
+    change: Any, is_numbered: bool, module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_numbered:
+        monkeypatch.setattr(versions, "_fields", lambda: None)
     model = module.Model(2.0)
     roots = (module.objective(model, 1.0), X)
     trail = Trail(roots, Reached(roots))
+    assert trail.fits(roots)
     change(module, model)
     assert not trail.fits(roots)
 
@@ -140,10 +157,10 @@ def test_names_that_stand_in_for_a_while_are_no_change(module: Any) -> None:
     roots = roots_of(module)
     names = [Standing(vars(module), "hasattr", hasattr, other, other)]
     names.append(Standing(vars(module), "scaled", module.scaled, other, other))
-    with standing(names):
+    with standing(Variables(names)):
         trail = Trail(roots, Reached(roots))
     assert trail.fits(roots) and "hasattr" not in vars(module)
-    with standing(names):
+    with standing(Variables(names)):
         assert vars(module)["scaled"] is vars(module)["hasattr"] is other
         assert trail.fits(roots)
     module.Model.loss.__globals__["abs"] = builtins.abs
@@ -164,10 +181,69 @@ def test_it_ends_where_what_is_held_moves_to_another_holder(module: Any) -> None
 def test_a_name_that_was_missing_may_stand_in_for_a_while(module: Any) -> None:
     roots = roots_of(module)
     trail = Trail(roots, Reached(roots))
-    with standing([Standing(vars(module), "abs", abs, other, other)]):
+    with standing(Variables([Standing(vars(module), "abs", abs, other, other)])):
         assert trail.fits(roots)
     vars(module)["abs"] = builtins.abs
     assert not trail.fits(roots)
+
+
+def test_stand_ins_of_former_runs_are_no_change_and_what_a_run_changes_is_one(module: Any) -> None:
+    roots = roots_of(module)
+    trail, states = Trail(roots, Reached(roots)), Versions([vars(module)])
+    names = [Standing(vars(module), "hasattr", hasattr, other, other)]
+    names.append(Standing(vars(module), "scaled", module.scaled, other, other))
+    variables, before, former = Variables(names), states.read(), dict(vars(module))
+    assert before is not None
+    for _ in range(3):
+        with standing(variables):
+            assert vars(module)["scaled"] is vars(module)["hasattr"] is other and not states.are(before)
+        assert states.are(before) and trail.fits(roots) and vars(module) == former
+    with standing(variables), standing(variables):
+        pass
+    first, second = standing(variables), standing(Variables(names))
+    first.__enter__()
+    second.__enter__()
+    first.__exit__()
+    assert vars(module)["scaled"] is other
+    second.__exit__()
+    assert vars(module) == former and trail.fits(roots)
+    for _ in range(2):
+        with standing(variables):
+            module.LINKS = [other]
+        assert not states.are(before) and not trail.fits(roots)
+        assert vars(module)["scaled"] is former["scaled"] and "hasattr" not in vars(module)
+
+
+def test_objects_made_anew_get_their_stand_ins(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    exec(ROOM, vars(module))
+    walks = []
+
+    def counting(roots: Any) -> Reached:
+        walks.append(len(roots))
+        return Reached(roots)
+
+    monkeypatch.setattr(explored_programs, "Reached", counting)
+    former: list[weakref.ref[Any]] = []
+    for factor in (2.0, 3.0, 4.0):
+        model = module.Filled(factor)
+        np.testing.assert_allclose(pb.grad(lambda x, model=model: model.loss(x))(X), 2.0 * factor**2 * X)
+        assert type(model.room) is np.ndarray
+        former.append(weakref.ref(model))
+    del model
+    gc.collect()
+    assert len(walks) == 1 and [one() is None for one in former[:2]] == [True, True]
+
+
+ROOM = """
+class Filled:
+    def __init__(self, factor):
+        self.factor = factor
+        self.room = np.zeros(2)
+
+    def loss(self, x):
+        self.room[:] = self.factor * x
+        return (self.room ** 2).sum()
+"""
 
 
 def test_a_model_made_anew_is_not_explored_again(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
