@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import Any
 
@@ -102,9 +103,11 @@ class Trail:
     def _holds_the_same(self) -> bool:
         """Whether all that has been read is as it was, or as good."""
         if self._versions.are(self._state):
-            return all(map(_holds_no_code, self._lists_without_code)) and _are_same(
-                self._unnumbered(), self._held[: self._unnumbered_count]
+            elements = chain.from_iterable(self._lists_without_code)
+            holds_no_code = WITHOUT_CODE.issuperset(map(type, elements)) or all(
+                map(_holds_no_code, self._lists_without_code)
             )
+            return holds_no_code and _are_same(self._unnumbered(), self._held[: self._unnumbered_count])
         state = self._versions.read()
         is_same = (
             all(map(_holds_no_code, self._without_code))

@@ -78,10 +78,13 @@ class Versions:
         if self._memory is None or state is None:
             return False
         words = self._memory.take(self._places)
-        for place in np.flatnonzero(words != state).tolist():
-            if place >= len(self._ids) or _restored.get(self._ids[place]) != (words[place], state[place]):
-                return False
-        return True
+        places = np.flatnonzero(words != state)
+        changes = zip(words[places].tolist(), state[places].tolist())
+        last, ids = len(self._ids), self._ids
+        return all(
+            place < last and _restored.get(ids[place]) == change
+            for place, change in zip(places.tolist(), changes)
+        )
 
     def note_restored(self, state: np.ndarray) -> None:
         """Say that the dicts, which have been changed, hold what they did when this was read."""
