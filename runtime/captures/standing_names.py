@@ -79,6 +79,8 @@ class Variables:
         self._plan: _Plan | None = None
         self._state: np.ndarray | None = None
         """Of their holders when they had the values that `_plan` takes them to have."""
+        self._within: np.ndarray | None = None
+        """Of these after it had exchanged them."""
 
     def __bool__(self) -> bool:
         return bool(self._variables)
@@ -88,6 +90,8 @@ class Variables:
         if self._plan is not None and self._versions.are(self._state):
             exchange.plan, exchange.before, exchange.exchanged = self._plan, self._state, self._plan.exchanged
             exchange.plan.enter()
+            if self._within is not None:  # what they held in the last run, as runs inside of it ask
+                self._versions.note_restored(self._within)
         else:
             exchange.before = self._versions.read()
             for one in self._variables:
@@ -103,7 +107,7 @@ class Variables:
         if is_as_left and plan is not None and before is not None and plan.is_of_dicts:
             plan.leave()
             self._versions.note_restored(before)
-            self._plan, self._state = plan, before
+            self._plan, self._state, self._within = plan, before, exchange.within
             return
         for one in exchange.exchanged:
             _leave(one)
