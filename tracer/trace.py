@@ -238,8 +238,9 @@ class Trace:
         """How values would lie in memory, as far as that was asked."""
         self.input_strides: dict[Node, tuple[int, ...]] = {}
         """Of inputs that do not lie in C's order how they do."""
-        self.has_written = False
-        """Whether the function has written into anything: then it matters which reshapes are copies."""
+        self.layouts_matter = False
+        """Whether the function has written into anything, as then it matters which reshapes are copies, or
+        has asked how values lie."""
         self._answers = answers
         self._asked: dict[tuple[Node, Any], np.ndarray] = {}
         self.streams: dict[Stream, Any] = {}

@@ -7,11 +7,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...tracer.dims import plain
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ...tracer.spec import INT64
 from ..functions import PUBLIC
 from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, is_traced, sizes
 from ..functions.selections import selection
+from ..functions.selections.scattering import strided_view
 from ..functions.shapes import joining, movement
 from ..tensors.conversion import tensor_of
 from ..values.asked import Asked
@@ -88,9 +90,9 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Tensor:
     return selection.take_along_dim(table, places[None], 0)[0]
 
 
-@implements(np.lib.stride_tricks.sliding_window_view)
+@implements(np.lib.stride_tricks.sliding_window_view, shares=True)
 def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Tensor:
-    """All windows of a shape, in new last dimensions; a copy, where NumPy's shows what is written later."""
+    """All windows of a shape, in new last dimensions."""
     found = tensor_of(x)
     sizes = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
     axes = range(found.ndim) if axis is None else axis if isinstance(axis, Sequence) else (axis,)
@@ -103,6 +105,42 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Tensor:
     for dim, size in zip(dims, sizes):
         found = PUBLIC["unfold"](found, dim, int(size), 1)
     found._frozen = "numpy's sliding windows are not to be written to; write into a copy of them"
+    return found
+
+
+def as_strided(
+    x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True
+) -> Tensor:
+    """The element at i, j, ... is that at i * strides[0] + j * strides[1] + ... bytes in memory: a view."""
+    array = tensor_of(x)
+    size = array_dtype(array).itemsize
+    own = tuple(step * size for step in array.stride())
+    shape = array.shape if shape is None else shape if np.iterable(shape) else (shape,)
+    strides = own if strides is None else strides if np.iterable(strides) else (strides,)
+    shape, strides = tuple(map(plain, shape)), tuple(map(plain, strides))
+    if len(shape) != len(strides):
+        raise ValueError("mismatch in length of strides and shape")
+    elements, wanted = _offsets(tuple(map(plain, array.shape)), own), _offsets(shape, strides)
+    order = np.argsort(elements, axis=None)
+    found = np.searchsorted(elements.reshape(-1), wanted, sorter=order)
+    places = order[np.minimum(found, max(order.size - 1, 0))] if order.size else found
+    if wanted.size and not (order.size and np.array_equal(elements.reshape(-1)[places], wanted)):
+        fail(
+            UnsupportedError,
+            f"as_strided: shape {shape} with strides {strides} shows memory beyond the elements of the "
+            f"array, of shape {tuple(array.shape)} and strides {own}. Take it of an array with them all.",
+        )
+    shown = strided_view(array, places, [step // size for step in strides])
+    if not writeable:
+        shown._frozen = "as_strided(writeable=False) is not to be written to; write into a copy of it"
+    return shown
+
+
+def _offsets(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
+    """Where the elements lie, in bytes behind the first."""
+    found = np.zeros(shape, np.int64)
+    for dim, (extent, step) in enumerate(zip(shape, strides)):
+        found += (np.arange(extent) * step).reshape(-1, *(1,) * (len(shape) - 1 - dim))
     return found
 
 

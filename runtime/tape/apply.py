@@ -5,7 +5,7 @@ Every public function ends here, so this is the path to keep short: unwrap, eval
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -31,6 +31,7 @@ from ...tracer.ops.elementwise import (
     subtract,
     where,
 )
+from ...tracer.ops.indexing import gather
 from ...tracer.ops.movement import pairs_of, reshape
 from ...tracer.origin import fail
 from ...tracer.quiet import Quiet
@@ -42,7 +43,7 @@ from ..values.nodes import observers
 from ..values.operator_nodes import OperatorNode, Plan, spec_of_operand, specs_of
 from ..values.plain_arrays import require_plain_array
 from ..values.saved import saved_values
-from ..values.tensor import PartAt, Tensor, TorchTensor, View, make
+from ..values.tensor import PartAt, Rearranged, Step, Tensor, TorchTensor, View, make
 from ..values.value_kinds import Auxiliary, NumpyTensor, as_kind, kind_of_result, kind_of_value
 from .local import is_local, local, node_of
 
@@ -388,7 +389,33 @@ def link_view(
         return
     if operator is reshape and type(value) is Node and not reshaped_in_place(source, value.shape):
         return
-    step = ((operator, attributes),)
+    _link(tensor, operand, (operator, attributes))
+
+
+def rearranged(
+    x: Tensor, part: Rearranged, memory: Callable[[np.ndarray], np.ndarray], is_shared: bool
+) -> Tensor:
+    """A view of the elements of a part, whose memory is a part of that of x.
+
+    Where elements are shown more than once (`is_shared`) it can't be written to.
+    """
+    shown = part.of(x)
+    if type(x._value) is ndarray:
+        if type(shown._value) is not ndarray:  # of an array that the graph has captured
+            return shown
+        shown._value = memory(x._value)
+    _link(shown, x, (gather, part))
+    if is_shared and not shown._frozen:
+        shown._frozen = (
+            f"more than one element of what {part.name} shows refers to a single memory location; write into "
+            "a copy of it"
+        )
+    return shown
+
+
+def _link(tensor: Tensor, operand: Tensor, shown: Step) -> None:
+    """Let a tensor be the view of another that a step shows."""
+    step = (shown,)
     view = operand._view
     cell = tensor._cell = operand._cell
     tensor._frozen = operand._frozen

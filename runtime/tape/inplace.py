@@ -8,6 +8,7 @@ base and views keep exact gradients.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
@@ -37,9 +38,10 @@ from ..values.modes import enable_grad, is_recording, no_grad
 from ..values.nodes import GradNode, hooks_of, next_sequence, scalar_type
 from ..values.operator_nodes import OperatorNode
 from ..values.saved import saved_values
-from ..values.tensor import PartAt, Step, Tensor, View, make, mark_written, require_writable
+from ..values.tensor import PartAt, Rearranged, Step, Tensor, View, make, mark_written, require_writable
+from ..values.value_kinds import Auxiliary
 from .apply import apply, cut_off, record
-from .local import into_graph, is_local
+from .local import into_graph, is_local, local
 
 ndarray = np.ndarray
 
@@ -85,7 +87,7 @@ def assign(target: Tensor, value: Tensor, began: int | None = None) -> Tensor:
 
 def note_traced_write(target: Tensor) -> None:
     """Note what a traced function writes while operations are recorded, which some memory must not be."""
-    current_trace().has_written = True
+    current_trace().layouts_matter = True
     if is_recording() and not (target._view is not None and target._view.is_detached):
         current_trace().recorded_writes.add(id(target._cell))
 
@@ -334,6 +336,8 @@ def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tenso
         value = _written_back(_shown(base, steps[0]), rest, value)
     if isinstance(attributes, PartAt):
         return apply(index_update, base, value, *attributes.indices, grad_name="CopySlices")
+    if isinstance(attributes, Rearranged):
+        return _with_elements(base, value, attributes)
     if operator is slice_:
         return _with_part(base, value, attributes)
     if operator is reshape:
@@ -360,7 +364,20 @@ def _shown(x: Tensor, step: Step, grad_name: str | None = None) -> Tensor:
     operator, attributes = step
     if isinstance(attributes, PartAt):
         return apply(operator, x, *attributes.indices, grad_name=grad_name)
+    if isinstance(attributes, Rearranged):
+        return attributes.of(x)
     return apply(operator, x, grad_name=grad_name, **attributes)
+
+
+def _with_elements(base: Tensor, value: Tensor, part: Rearranged) -> Tensor:
+    """`base` with the elements that a part shows, each of them once, replaced."""
+    shape = tuple(base._value.shape)
+    size = math.prod(shape)
+    places = part.of(local(np.arange(size).reshape(shape), Auxiliary))._value.reshape(-1)
+    elements = apply(reshape, value, shape=(len(places),))
+    flat = apply(reshape, base, shape=(size,))
+    written = apply(index_update, flat, elements, places, grad_name="CopySlices")
+    return apply(reshape, written, shape=shape, grad_name="CopySlices")
 
 
 def _with_part(base: Tensor, value: Tensor, attributes: Mapping[str, Any]) -> Tensor:

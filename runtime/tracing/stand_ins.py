@@ -33,6 +33,7 @@ from ..numpy_api.array_creation import (
     full,
     of_elements,
 )
+from ..numpy_api.indices import as_strided
 from ..numpy_api.polynomials import SERIES
 from ..numpy_api.protocols import FUNCTIONS, OF_OTHERS
 from ..numpy_api.values import as_python_number
@@ -50,8 +51,9 @@ from .counted_loops import counted_from
 
 Function = Callable[..., Any]
 MODULES = (
-    np, math, itertools, np.linalg, np.fft, np.polynomial, np.polynomial.polynomial, np.polynomial.chebyshev,
-    np.polynomial.legendre, np.polynomial.hermite, np.polynomial.hermite_e, np.polynomial.laguerre,
+    np, math, itertools, np.lib, np.lib.stride_tricks, np.linalg, np.fft, np.polynomial,
+    np.polynomial.polynomial, np.polynomial.chebyshev, np.polynomial.legendre,
+    np.polynomial.hermite, np.polynomial.hermite_e, np.polynomial.laguerre,
     *randomness.MODULES,
 )  # fmt: skip
 
@@ -322,6 +324,7 @@ OBJECTS: dict[Any, Any] = {
     np.r_: JOINERS["r_"],
     np.c_: JOINERS["c_"],
     np.vectorize: class_called(np.vectorize, Vectorized),
+    np.lib.stride_tricks.as_strided: for_tensors(np.lib.stride_tricks.as_strided, as_strided),
     np.ndenumerate: class_called(np.ndenumerate, for_tensors(np.ndenumerate, enumerated)),
 }
 _few = OBJECTS | {

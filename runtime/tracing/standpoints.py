@@ -41,7 +41,7 @@ from ..captures.contents import content_of_cell
 from ..tensors import growing, grown_arrays
 from ..values import asked, dtypes
 from ..values.modes import is_recording
-from ..values.tensor import Device, PartAt, Tensor
+from ..values.tensor import Device, PartAt, Rearranged, Tensor
 from ..values.value_kinds import NumpyScalar
 from . import asked_numbers, counters
 from .counters import CountedSteps, Counting
@@ -284,7 +284,7 @@ class _Described:
         self.kinds.append(kind_on_tape(value))
         return state, payload.spec, self.trace.known_answers(payload)
 
-    def _place(self, place: Mapping[str, Any] | PartAt, name: str) -> Any:
+    def _place(self, place: Mapping[str, Any] | PartAt | Rearranged, name: str) -> Any:
         return self.value(place.indices, f"{name}_place") if isinstance(place, PartAt) else repr(place)
 
     def _array(self, value: np.ndarray) -> Any:

@@ -519,9 +519,9 @@ class _Run:
         )
 
     def _layouts(self) -> list[tuple[Node, tuple[int, ...]]]:
-        """How the inputs lie whose layout was asked for, where the function writes."""
+        """How the inputs lie whose layout was asked for, where that matters."""
         found = []
-        for leaf, node in self.given.values() if self.trace.has_written else ():
+        for leaf, node in self.given.values() if self.trace.layouts_matter else ():
             array = leaf._value if isinstance(leaf, Tensor) else leaf
             if isinstance(array, np.ndarray) and array.ndim and node in self.trace.strides:
                 found.append((node, layout_of(array)))

@@ -19,6 +19,7 @@ from ...tracer.operator import Value
 from ...tracer.origin import at_caller
 from ...tracer.trace import above, below, innermost, itself, truth, whole
 from .lost_gradients import is_formatting, refuse_loss, refuse_store
+from .memory_order import as_it_lies
 from .refusals import array_refused, noted
 
 ndarray = np.ndarray
@@ -51,6 +52,11 @@ class Asked(Value):
         trace = innermost()
         answer = None if trace is None else trace.ask(self.payload, wanted, form)
         return self._array(wanted) if answer is None else answer
+
+    def _as_it_lies(self, array: np.ndarray) -> np.ndarray:
+        """The value, which NumPy may ask how it lies in memory."""
+        is_traced = array.size > 1 and type(self._value) is not ndarray
+        return as_it_lies(array, self.payload) if is_traced else array
 
     def _array(self, wanted: str) -> np.ndarray:
         """The ndarray; TraceError for a traced tensor."""
@@ -113,7 +119,7 @@ class Asked(Value):
             raise GradientError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
-        return self._concrete("numpy()")
+        return self._as_it_lies(self._concrete("numpy()"))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self._requires_grad:
@@ -124,7 +130,7 @@ class Asked(Value):
                 "numpy.where, or the data and the mask as two arrays.",
                 ArgumentError,
             )
-        array = self._concrete(AS_ARRAY)
+        array = self._as_it_lies(self._concrete(AS_ARRAY))
         if dtype is not None and np.dtype(dtype) != array.dtype:
             return array.astype(dtype)
         return array.copy() if copy else array

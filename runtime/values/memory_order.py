@@ -110,6 +110,26 @@ def strides_of(node: Node) -> Strides:
     return known[node]
 
 
+def asked_strides_of(node: Node) -> Strides:
+    """The same where the user's code asks, so that the answer is a guard of how the arguments lie."""
+    current_trace().layouts_matter = True
+    return strides_of(node)
+
+
+def as_it_lies(array: np.ndarray, node: Node) -> np.ndarray:
+    """The value of a node, which code may ask how it lies: as in a plain call. It is not to be written to."""
+    strides = asked_strides_of(node)
+    if is_in_order(node) and array.flags.c_contiguous:
+        return array
+    reach = [step * (extent - 1) for step, extent in zip(strides, array.shape)]
+    before = -sum(one for one in reach if one < 0)
+    memory = np.empty(before + sum(one for one in reach if one > 0) + 1, array.dtype)
+    found = as_strided(memory[before:], array.shape, [step * array.itemsize for step in strides])
+    found[...] = array
+    found.flags.writeable = False
+    return found
+
+
 def _asked(node: Node) -> Sequence[Node]:
     """The operands that say how a value lies."""
     if node.operator.movement.is_view or node.operator is slice_update:

@@ -28,7 +28,7 @@ from ...tracer.spec import CONTINUOUS, normalised_dim
 from ...tracer.trace import innermost
 from . import dtypes
 from .asked import Asked
-from .memory_order import is_in_order
+from .memory_order import asked_strides_of, is_in_order
 from .printing import format_scalar, format_tensor
 
 if TYPE_CHECKING:
@@ -119,7 +119,19 @@ class PartAt:
     """From 0 on."""
 
 
-Step = tuple[Operator, Mapping[str, Any] | PartAt]
+@record(frozen=True)
+class Rearranged:
+    """Elements that operators copy, and that plain code shows where they lie: windows, `as_strided`."""
+
+    name: str
+    """With all that decides which they are."""
+    of: Callable[[Tensor], Tensor] = field(compare=False)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Step = tuple[Operator, Mapping[str, Any] | PartAt | Rearranged]
 
 
 class View:
@@ -286,13 +298,19 @@ class Tensor(Asked):
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements lie between neighbours, of each dimension or of one."""
-        array = self._array("stride()")
-        strides = tuple(step // array.itemsize for step in array.strides)
+        value = self._value
+        if isinstance(value, ndarray):
+            strides = tuple(step // value.itemsize for step in value.strides)
+        else:
+            strides = asked_strides_of(value)
         return strides if dim is None else strides[self._checked_dim(dim)]
 
     def is_contiguous(self) -> bool:
         value = self._value
-        return value.flags.c_contiguous if isinstance(value, ndarray) else is_in_order(value)
+        if isinstance(value, ndarray):
+            return value.flags.c_contiguous
+        asked_strides_of(value)
+        return is_in_order(value)
 
     def data_ptr(self) -> int:
         return self._array("data_ptr()").ctypes.data

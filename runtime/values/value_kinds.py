@@ -89,6 +89,11 @@ class NumpyTensor(Tensor):
         return tuple(self._value.shape)
 
     @property
+    def strides(self) -> tuple[int, ...]:
+        """How many bytes lie between neighbours, of each dimension."""
+        return tuple(step * self.itemsize for step in self.stride())
+
+    @property
     def dtype(self) -> np.dtype:  # type: ignore[override]
         return self._value.dtype
 

@@ -11,12 +11,16 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ....tracer.dims import plain
 from ....tracer.errors import ArgumentError, DTypeError, ShapeError
+from ....tracer.graph import Node
 from ....tracer.ops import elementwise as e
-from ...tape.apply import apply
-from ...values.tensor import Tensor
+from ....tracer.trace import current_trace
+from ...tape.apply import apply, rearranged
+from ...values.memory_order import strides_of
+from ...values.tensor import Rearranged, Tensor
 from ..common import array_dtype, fail, own_dim, tensor, torch_name
 from ..matrices.contraction import matmul
 from ..shapes.joining import cat, stack
@@ -236,7 +240,9 @@ conv_transpose3d = of_rank(
 
 
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """All windows of a size along a dimension, in a new last dimension.
+    """All windows of a size along a dimension, in a new last dimension: a view.
+
+    Where windows overlap it can't be written to.
 
     Example:
         >>> unfold(tensor([1, 2, 3]), 0, 2, 1)
@@ -247,5 +253,23 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     if not x.ndim and size <= 1:
         return reshape_to(x, (size,)) if size else part(reshape_to(x, (1,)), 0, 0, 0)
     dim = own_dim(dimension, x, "unfold")
-    places, _ = places_of(movedim(x, dim, -1), (size,), (step,), (1,), "unfold")
-    return movedim(stack(places, -1), -2, dim)
+
+    def windows_of(x: Tensor) -> Tensor:
+        places, _ = places_of(movedim(x, dim, -1), (size,), (step,), (1,), "unfold")
+        shown = movedim(stack(places, -1), -2, dim)
+        if isinstance(x._value, Node):
+            current_trace().strides[shown._value] = _strides_of_windows(strides_of(x._value), dim, step)
+        return shown
+
+    def memory(array: np.ndarray) -> np.ndarray:
+        strides = _strides_of_windows(array.strides, dim, step)
+        count = (array.shape[dim] - size) // step + 1
+        shape = (*array.shape[:dim], count, *array.shape[dim + 1 :], size)
+        return as_strided(array, shape, strides, writeable=array.flags.writeable)
+
+    windows = Rearranged(f"unfold({dim}, {size}, {step})", windows_of)
+    return rearranged(x, windows, memory, is_shared=size > step and x.shape[dim] >= size + step)
+
+
+def _strides_of_windows(strides: Sequence[int], dim: int, step: int) -> tuple[int, ...]:
+    return (*strides[:dim], strides[dim] * step, *strides[dim + 1 :], strides[dim])

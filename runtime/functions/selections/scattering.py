@@ -14,8 +14,11 @@ from ....tracer.ops import indexing as x_ops
 from ....tracer.ops import movement as m
 from ....tracer.ops import scattering as s
 from ....tracer.spec import CONTINUOUS
-from ...tape.apply import apply, wrap
-from ...values.tensor import Tensor
+from ....tracer.trace import current_trace
+from ...tape.apply import apply, rearranged, wrap
+from ...tape.local import local
+from ...values.tensor import Rearranged, Tensor
+from ...values.value_kinds import Auxiliary
 from ..common import (
     Scalar,
     array_dtype,
@@ -332,8 +335,8 @@ def as_strided(
 ) -> Tensor:
     """The element at i, j, ... is that at storage_offset + i * stride[0] + j * stride[1] + ... in memory.
 
-    It is a copy: what is written into it does not reach `input`. Without an offset the first element is that
-    of `input`.
+    It is a view, which can't be written to where it shows elements more than once. Without an offset the
+    first element is that of `input`.
 
     Raises:
         ShapeError: it would reach beyond the tensor. UnsupportedError: its elements do not lie in order.
@@ -345,7 +348,26 @@ def as_strided(
     """
     x = tensor(input, "as_strided")
     places = _strided_positions(x, size, stride, storage_offset)
-    return apply(x_ops.gather, reshape_to(x, (x.numel(),)), places, grad_name="AsStridedBackward0")
+    return strided_view(x, places._value, stride, _elements_before(x, storage_offset))
+
+
+def strided_view(x: Tensor, places: np.ndarray, strides: Sequence[int], before: int = 0) -> Tensor:
+    """The elements of x at places, as a view: `strides` elements apart, the first behind `before`."""
+
+    def elements_of(x: Tensor) -> Tensor:
+        flat = reshape_to(x, (x.numel(),))
+        shown = apply(x_ops.gather, flat, local(places, Auxiliary), grad_name="AsStridedBackward0")
+        if isinstance(shown._value, Node):
+            current_trace().strides[shown._value] = tuple(strides)
+        return shown
+
+    def memory(array: np.ndarray) -> np.ndarray:
+        start = array.reshape(-1)[before:] if before else array
+        steps = [step * array.itemsize for step in strides]
+        return np.lib.stride_tricks.as_strided(start, places.shape, steps, writeable=array.flags.writeable)
+
+    part = Rearranged(f"as_strided({places.shape}, {tuple(strides)}, {before})", elements_of)
+    return rearranged(x, part, memory, is_shared=len(np.unique(places)) < places.size)
 
 
 def as_strided_scatter(

@@ -1,0 +1,125 @@
+"""Windows and `as_strided` show memory, as NumPy's and PyTorch's do, and code may ask how arrays lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
+from uncompiled import uncompiled
+
+import pullback as pb
+
+X = np.array([0.5, 1.0, -2.0, 0.3])
+WEIGHTS = np.arange(1.0, 7.0).reshape(3, 2)
+
+
+def windows_of_what_is_written(x):
+    y = x.copy()
+    shown = sliding_window_view(y, 2)
+    y[1] = 5.0 * x[0]
+    return (shown * WEIGHTS).sum()
+
+
+def windows_of_what_is_filled(x):
+    y = np.zeros(4)
+    shown = sliding_window_view(y, 2)
+    for i in range(4):
+        y[i] = x[i] + (shown[i - 1].sum() if i else 0.0)
+    return (shown * WEIGHTS).sum()
+
+
+def strides_of_what_is_written(x):
+    y = x.copy()
+    shown = as_strided(y, (3, 2), (y.strides[0], y.strides[0]))
+    y[1] = 5.0 * x[0]
+    return (shown * WEIGHTS).sum()
+
+
+def a_write_into_every_third(x):
+    y = x.copy()
+    shown = as_strided(y, shape=(2,), strides=(24,))
+    shown *= x[1:3]
+    return y @ np.arange(4.0) + shown.sum()
+
+
+def a_write_into_pairs(x):
+    y = x.copy()
+    np.lib.stride_tricks.as_strided(y, (2, 2), (8, 16))[1] *= x[:2]
+    return y @ np.arange(4.0)
+
+
+PROGRAMS = (
+    windows_of_what_is_written, windows_of_what_is_filled, strides_of_what_is_written,
+    a_write_into_every_third, a_write_into_pairs,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda one: one.__name__)
+def test_what_is_written_later_is_shown(function: Callable) -> None:
+    """Values and gradients of NumPy's program, plain, eager and compiled."""
+    wanted = function(X)
+    slope = [(function(X + step) - function(X - step)) / 2e-6 for step in 1e-6 * np.eye(4)]
+    both = pb.value_and_grad(function)
+    with uncompiled():
+        for value, gradient in (both(X), pb.compile(both)(X)):
+            np.testing.assert_allclose(value, wanted)
+            np.testing.assert_allclose(gradient, slope, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(pb.compile(function)(X), wanted)
+
+
+def test_windows_that_overlap_are_not_written_to() -> None:
+    y = pb.arange(6.0)
+    with pytest.raises(pb.errors.MutationError, match=r"unfold\(0, 3, 2\) shows refers to a single memory"):
+        y.unfold(0, 3, 2)[0] = 1.0
+    with pytest.raises(pb.errors.MutationError, match="as_strided"):
+        y.as_strided((3, 2), (1, 1)).zero_()
+
+
+def test_windows_are_views_of_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    found = []
+    for library in (pb, torch):
+        x = library.arange(12.0, requires_grad=True)
+        y = x * 2
+        shown, overlapping, strided = y.unfold(0, 4, 4), y.unfold(0, 3, 2), y.as_strided((2, 3), (1, 4), 1)
+        shown[1].mul_(3.0)
+        y[1] = x[0] * 5
+        strided[1, 1] = 7.0
+        ((shown * shown).sum() + overlapping.sum() + strided.prod()).backward()
+        found.append((x.grad.tolist(), y.tolist(), overlapping.tolist(), overlapping.stride()))
+    assert found[0] == found[1]
+
+
+def test_memory_beyond_the_array_is_refused() -> None:
+    with pytest.raises(pb.errors.UnsupportedError, match="beyond the elements of the array"):
+        pb.grad(lambda x: as_strided(x[:2], (3,), (8,)).sum())(X)
+
+
+MATRIX = np.arange(6.0).reshape(2, 3)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * 2 if x.strides[0] > x.strides[1] else x * 3,
+        lambda x: as_strided(x, (5,), (8,)) * np.arange(5.0),
+        lambda x: np.array([one * place for place, one in enumerate(np.nditer(x))]),
+    ],
+    ids=["strides", "as_strided", "nditer"],
+)
+def test_how_arguments_lie_is_a_guard(function: Callable) -> None:
+    """NumPy goes by memory, so what was traced for one order is not right for another."""
+    compiled = pb.compile(function)
+    with uncompiled():
+        for x in (MATRIX, np.asfortranarray(MATRIX), MATRIX + 1.0):
+            np.testing.assert_array_equal(compiled(x), function(x))
+
+
+def test_whether_tensors_are_contiguous_is_a_guard() -> None:
+    function = pb.compile(lambda x: x * 2 if x.is_contiguous() else x * x.stride(0))
+    x = pb.tensor(MATRIX)
+    with uncompiled():
+        assert function(x).tolist() == (x * 2).tolist()
+        assert function(x.t().contiguous().t()).tolist() == x.tolist()
