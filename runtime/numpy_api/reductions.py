@@ -56,12 +56,21 @@ def _summed(x: Tensor, dtype: Any, ufunc: np.ufunc) -> Tensor:
 
 def _chosen(x: Tensor, where: Any, otherwise: Any) -> Tensor:
     """x, and something else where the mask does not hold."""
-    return x if where is True else PUBLIC["where"](tensor_of(where), x, filled((), otherwise, array_dtype(x)))
+    if where is True:
+        return x
+    rest = _of_dtype(otherwise, x) if isinstance(otherwise, Tensor) else filled((), otherwise, array_dtype(x))
+    return PUBLIC["where"](tensor_of(where), x, rest)
+
+
+def _of_dtype(number: Any, x: Tensor) -> Any:
+    """What a reduction begins with, in the dtype of x; it may have a gradient."""
+    dtype = array_dtype(x)
+    return as_dtype(number, dtype) if isinstance(number, Tensor) else scalar_of(number, dtype)
 
 
 def _begun(total: Tensor, initial: Any, function: Callable[..., Tensor]) -> Tensor:
     """What is reduced, begun with a number if one is given."""
-    return total if initial is None else function(total, scalar_of(initial, array_dtype(total)))
+    return total if initial is None else function(total, _of_dtype(initial, total))
 
 
 def _accumulated(operator: Operator) -> Implementation:
@@ -167,6 +176,9 @@ def _extreme(operator: Operator) -> Implementation:
         a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
     ) -> Tensor:
         x = _chosen(tensor_of(a), where, initial)
+        if initial is not None and not x.numel():  # the extreme of nothing is what it begins with
+            zeros = as_dtype(declared.sum(x, _axes(axis), keepdims), array_dtype(x))
+            return zeros + _of_dtype(initial, x)
         return _begun(function(x, _axes(axis), keepdims), initial, of_two)
 
     return call

@@ -391,6 +391,20 @@ def test_where_with_out_keeps_what_is_undefined_out_of_the_gradient(divide: Any)
         np.testing.assert_allclose(found, [0.0, slope, 0.0])
 
 
+@pytest.mark.parametrize("count", [0, 2])
+def test_what_a_reduction_begins_with_has_a_gradient(count: int) -> None:
+    """Also where there is nothing else to reduce."""
+
+    def function(x, c):
+        extremes = np.max(x, 0, initial=c).sum() + x.min(initial=2 * c) + np.max(x, initial=c, where=x > 3)
+        return extremes + np.sum(x, axis=0, initial=c).prod() + np.prod(x, initial=c)
+
+    x, c = np.arange(3.0 * count).reshape(count, 3) * 0.3, 0.7
+    value, (_, slope) = pb.value_and_grad(function, (0, 1))(x, c)
+    np.testing.assert_allclose(value, function(x, c))
+    np.testing.assert_allclose(slope, (function(x, c + 1e-6) - function(x, c - 1e-6)) / 2e-6)
+
+
 def test_dtypes_without_a_loop_are_refused() -> None:
     with pytest.raises(DTypeError, match="numpy.subtract: no loop for dtypes bool, bool"):
         np.subtract(wrap(np.array([True])), np.array([False]))
