@@ -195,11 +195,22 @@ class Allocation:
     def _is_updated_in_place(self, old: Node, new: Node) -> bool:
         """Whether the last use of an old element is to make the new one in its place."""
         maker, *others = self.makers[new]
-        users = (*self.makers[old], *self.readers.get(old, ()))
+        shown = self._shown_as(old)
+        users = (*self.makers[old], *(root for one in shown for root in self.readers.get(one, ())))
         is_last = [root for root in users if root.outermost is maker.outermost] == [maker]
         if others or not is_last or not isinstance(maker, Store) or maker.steps:
             return False
-        return all(load.indices == maker.target for load in maker.reads if load.node is old)
+        return all(
+            load.node is old and load.indices == maker.target for load in maker.reads if load.node in shown
+        )
+
+    def _shown_as(self, node: Node) -> list[Node]:
+        """A value and its views, by which others read its elements at other places."""
+        shown = [node]
+        for view, base in self.tree.views.items():  # views of views come later
+            if base in shown:
+                shown.append(view)
+        return shown
 
     # --- scratch in outputs -------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from uncompiled import uncompiled
 
 import pullback as pb
 from pullback.codegen.cost.machine import REFERENCE, assuming
@@ -41,6 +42,19 @@ def test_what_is_read_later_keeps_its_memory():
     expected, wanted = pb.value_and_grad(used_twice, argnums=1)(x, w)
     np.testing.assert_allclose(value, expected, rtol=1e-12)
     np.testing.assert_allclose(gradient, wanted, rtol=1e-10)
+
+
+def test_what_is_read_in_another_shape_keeps_its_memory():
+    """The view of an array reads other elements than the one that is made."""
+
+    def scaled_columns(x):
+        doubled = x * 2.0
+        firsts = doubled.reshape(4, 3)[:, 0]
+        return (doubled + doubled.sum(axis=0) * firsts).reshape(-1)[2:6]
+
+    x = np.arange(12.0).reshape(3, 4)
+    with uncompiled():
+        np.testing.assert_allclose(pb.compile(scaled_columns)(x), scaled_columns(x))
 
 
 def test_in_threads_as_well():
