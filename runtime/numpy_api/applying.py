@@ -31,7 +31,7 @@ def _stacked(results: Sequence[Any], dtype: np.dtype | None = None) -> Tensor:
     return joining.stack([as_dtype(one, dtype) for one in tensors], 0)
 
 
-@implements(np.apply_along_axis)
+@implements(np.apply_along_axis, in_order=False)
 def apply_along_axis(func1d: Function, axis: int, arr: Any, *args: Any, **options: Any) -> Tensor:
     """What a function gives of each row along a dimension, in the place of the row."""
     x = tensor_of(arr)

@@ -207,7 +207,7 @@ def _steps(num: int, endpoint: bool) -> np.ndarray:
     return np.arange(num) / max(num - 1 if endpoint else num, 1)
 
 
-@implements(np.linspace)
+@implements(np.linspace, in_order=False)
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0,

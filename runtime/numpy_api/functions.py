@@ -35,12 +35,13 @@ from .values import averaged, axes_of, axis_of, each_once, places, promoted, req
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def implements(*functions: Any, shares: bool = False) -> Callable[[F], F]:
+def implements(*functions: Any, shares: bool = False, in_order: bool = True) -> Callable[[F], F]:
     """Enter a function in the table; options that it does not have raise UnsupportedError.
 
     Args:
         functions: NumPy's.
         shares: whether what they give may be their argument, or a view of it; else it has its own memory.
+        in_order: whether what they give of arrays in C's order lies so as well.
     """
 
     def enter(implementation: F) -> F:
@@ -66,7 +67,7 @@ def implements(*functions: Any, shares: bool = False) -> Callable[[F], F]:
                         f"Tensor; supported: {', '.join(inspect.signature(implementation).parameters)}.",
                     )
             result = implementation(*arguments, **keywords)
-            return result if shares else fresh(result, (*arguments, *keywords.values()))
+            return result if shares else fresh(result, (*arguments, *keywords.values()), in_order)
 
         for function in functions:
             FUNCTIONS[function] = call

@@ -39,7 +39,7 @@ from ..functions.selections.assignment import copy_
 from ..functions.shapes.joining import cat_directly, stack_directly
 from ..functions.shapes.movement import permuted_directly, raveled_directly, reshape_directly, tiled_directly
 from ..functions.shapes.parts import rolled_directly
-from ..tape.apply import apart_from, apply, of_kind, standing_for, wrap
+from ..tape.apply import apart_from, apply, lay_in_order, of_kind, standing_for, wrap
 from ..tape.direct import direct
 from ..tensors.conversion import tensor_of
 from ..tensors.grown_arrays import GrownArray
@@ -194,16 +194,23 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
     return with_numbers_of_numpy(ufunc, settled(result, without_lists(inputs)))
 
 
-def fresh(result: Any, given: Iterable[Any]) -> Any:
-    """What a function of NumPy's gives, as a copy where it shows the memory of what it was given."""
+def fresh(result: Any, given: Iterable[Any], in_order: bool = False) -> Any:
+    """What a function of NumPy's gives, as a copy where it shows the memory of what it was given.
+
+    Of arrays in C's order it lies in this order (`in_order`), however it was made: so NumPy shows it in
+    another shape, where others are copied.
+    """
     kind = type(result)
     if issubclass(kind, (list, tuple)):
-        own = [fresh(one, given) for one in result]
+        own = [fresh(one, given, in_order) for one in result]
         return result if all(map(is_, own, result)) else kind(own)
     if not issubclass(kind, Tensor) or issubclass(kind, NumpyScalar):
         return result
-    for one in tensors_among(given):
+    tensors = list(tensors_among(given))
+    for one in tensors:
         result = apart_from(one, result)
+    if in_order and len(result._value.shape) > 1:
+        lay_in_order(result, [one._value for one in tensors])
     return result
 
 

@@ -480,6 +480,19 @@ def lies_in(tensor: Tensor, order: str) -> bool:
     return value.flags.c_contiguous if order == "C" else value.flags.f_contiguous
 
 
+def lay_in_order(tensor: Tensor, given: Sequence[np.ndarray | Node]) -> None:
+    """Let a result with memory of its own lie in C's order if what it was made of does."""
+    value = tensor._value
+    if not all(one.flags.c_contiguous for one in given if isinstance(one, ndarray)):
+        return
+    nodes = [one for one in given if isinstance(one, Node)]
+    if isinstance(value, Node):
+        if value not in nodes:
+            current_trace().made_of[value] = [one for one in nodes if one.ndim > 1]
+    elif not nodes:
+        tensor._value = np.ascontiguousarray(value)
+
+
 def of_kind(tensor: Tensor, kind: type[Tensor]) -> Tensor:
     """The same value, at the same place on the tape, as a tensor of a kind; itself if it is of that kind."""
     if type(tensor) is kind:

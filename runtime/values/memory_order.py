@@ -102,7 +102,7 @@ def strides_of(node: Node) -> Strides:
     pending = [] if node in known else [node]
     while pending:
         one = pending[-1]
-        missing = [operand for operand in _asked(one) if operand not in known]
+        missing = [operand for operand in (*_asked(one), *trace.made_of.get(one, ())) if operand not in known]
         if not missing:
             known[one] = trace.input_strides.get(one) or _strides(one, known)
             pending.pop()
@@ -140,7 +140,9 @@ def _asked(node: Node) -> Sequence[Node]:
 
 def _strides(node: Node, known: dict[Node, Strides]) -> Strides:
     asked = _asked(node)
-    if not asked:
+    made_of = current_trace().made_of.get(node)
+    is_made_in_order = made_of is not None and all(known[one] == _in_order(one.shape) for one in made_of)
+    if not asked or is_made_in_order:
         return _in_order(node.shape)
     operand, steps = asked[0], known[asked[0]]
     if node.operator is pairs_of:

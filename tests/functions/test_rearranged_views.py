@@ -123,3 +123,35 @@ def test_whether_tensors_are_contiguous_is_a_guard() -> None:
     with uncompiled():
         assert function(x).tolist() == (x * 2).tolist()
         assert function(x.t().contiguous().t()).tolist() == x.tolist()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x: np.sort(x, axis=0),
+        lambda x: np.argsort(x, axis=0) * 1.0,
+        lambda x: np.partition(x, 1, axis=0),
+        lambda x: np.delete(x, 1, axis=1),
+        lambda x: np.insert(x, 1, 0.5, axis=1),
+        lambda x: np.compress([True, False, True], x, axis=1),
+        lambda x: np.quantile(x, [0.1, 0.5], axis=1),
+        lambda x: np.apply_along_axis(np.sort, 0, x),
+        lambda x: np.linspace(x[0], x[1], 3, axis=1),
+    ],
+    ids=[
+        "sort", "argsort", "partition", "delete", "insert", "compress", "quantile", "apply_along_axis",
+        "linspace",
+    ],
+)  # fmt: skip
+def test_what_functions_make_lies_as_numpys(made: Callable) -> None:
+    """Whether another shape of it is a view is seen once it is written to."""
+
+    def function(x):
+        y = made(x)
+        seen = y.reshape(-1), y.T.reshape(-1)
+        y *= np.arange(1.0, y.shape[1] + 1.0)
+        return seen[0] * 1.0, seen[1] * 1.0
+
+    with uncompiled():
+        np.testing.assert_allclose(pb.compile(function)(MATRIX), function(MATRIX))
+    np.testing.assert_allclose(pb.vjp(function, MATRIX)[0], function(MATRIX))
