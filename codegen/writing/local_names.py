@@ -49,12 +49,18 @@ def with_plain_names(
 
 
 def without_unread(body: ir.Body) -> ir.Body:
-    """The body of a function without variables that nobody reads."""
+    """The body of a function without variables that nobody reads, and loops and choices of nothing else."""
     named = Counter(variable.name for _, variable in _occurrences(body))
 
     def kept(body: ir.Body) -> ir.Body:
         read = (one for one in body if not isinstance(one, ir.Let) or named[one.defined] > 1)
-        return tuple(ir.with_bodies(one, kept) for one in read)
+        changed = map(inside, read)
+        return tuple(one for one in changed if not isinstance(one, ir.For | ir.If) or any(ir.bodies(one)))
+
+    def inside(statement: ir.Stmt) -> ir.Stmt:
+        changed = ir.with_bodies(statement, kept)
+        is_partly_empty = isinstance(changed, ir.If) and not all(body for _, body in changed.cases)
+        return statement if is_partly_empty and any(ir.bodies(changed)) else changed
 
     return kept(body)
 

@@ -2,6 +2,7 @@
 
 import ast
 
+import numpy as np
 import pytest
 
 from pullback.codegen import ir
@@ -9,7 +10,9 @@ from pullback.codegen.targets.python import emit as python_emit
 from pullback.codegen.targets.python.emit import emit
 from pullback.codegen.targets.python.imports import wrapped_import
 from pullback.codegen.targets.templates import Environment, environment
+from pullback.codegen.writing.local_names import without_unread
 from pullback.tracer.origin import Origin
+from pullback.tracer.spec import BOOL
 
 
 def let(name: str, line: int) -> ir.Let:
@@ -24,6 +27,22 @@ def test_a_comment_is_for_all_lines_up_to_the_next_one():
     lines = [line.split("#")[0].strip() for line in text.splitlines() if "# " in line]
     assert lines == ["a = 1", "c = 1", "d = 1"]  # and for those in the loop
     assert all(f"{name} = " in text for name in "abcdef")
+
+
+def test_loops_and_choices_of_unread_variables_are_left_out():
+    """Text has no blocks without a statement."""
+    i, n = ir.Variable("i"), ir.Variable("n")
+    store = ir.Store(ir.Load(ir.Buffer("x", np.dtype(int), (4,), "output"), (i,)), ir.Variable("read"))
+
+    def loop(*body: ir.Stmt) -> ir.For:
+        return ir.For(i, ir.number(0), n, body)
+
+    def choice(*body: ir.Stmt, otherwise: ir.Body = ()) -> ir.If:
+        return ir.If(((ir.Variable("is_so", BOOL), body),), otherwise)
+
+    partly = choice(let("a", 1), otherwise=(store,))
+    body = (let("read", 1), loop(let("b", 1)), loop(loop(let("c", 1)), choice(let("d", 1)), partly))
+    assert without_unread(body) == (let("read", 1), loop(partly))
 
 
 def test_long_imports_are_wrapped():
