@@ -60,7 +60,7 @@ def apply_over_axes(func: Function, a: Any, axes: Any) -> Tensor:
     return x
 
 
-@implements(np.piecewise)
+@implements(np.piecewise, in_order="K")
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Tensor:
     """Functions of the elements where their conditions hold, the last of those that do; or constants."""
     values = tensor_of(x)

@@ -126,7 +126,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
 # --- differences --------------------------------------------------------------------------------------------
 
 
-@implements(np.gradient)
+@implements(np.gradient, in_order="K")
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Second-order central differences inside, one-sided ones at the ends; distances may vary."""
     x = tensor_of(f)

@@ -35,13 +35,14 @@ from .values import averaged, axes_of, axis_of, each_once, places, promoted, req
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def implements(*functions: Any, shares: bool = False, in_order: bool = True) -> Callable[[F], F]:
+def implements(*functions: Any, shares: bool = False, in_order: bool | str = True) -> Callable[[F], F]:
     """Enter a function in the table; options that it does not have raise UnsupportedError.
 
     Args:
         functions: NumPy's.
         shares: whether what they give may be their argument, or a view of it; else it has its own memory.
-        in_order: whether what they give of arrays in C's order lies so as well.
+        in_order: whether what they give of arrays in C's order lies so as well; "K" if it lies as the first
+            one, whatever its order is.
     """
 
     def enter(implementation: F) -> F:

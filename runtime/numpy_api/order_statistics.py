@@ -28,7 +28,7 @@ SLOPES = {
 SORTS = (None, "quicksort", "heapsort", "mergesort", "stable")
 
 
-@implements(np.sort)
+@implements(np.sort, in_order="K")
 def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Tensor:
     """The elements in order; sorting is always stable."""
     require_choice(kind, SORTS, "sort", "kind")
@@ -39,7 +39,7 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None)
     return ordered_values(x, axis)
 
 
-@implements(np.argsort)
+@implements(np.argsort, in_order="K")
 def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Tensor:
     """The positions that sort; equal elements as NumPy leaves them where it need not keep their order."""
     require_choice(kind, SORTS, "argsort", "kind")
@@ -63,7 +63,7 @@ def _complex_positions(x: Tensor, axis: int) -> Tensor:
     return order
 
 
-@implements(np.partition)
+@implements(np.partition, in_order="K")
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Tensor:
     """All elements in order, as `kth` of them must be."""
     x, axis = _along(a, axis)
@@ -76,7 +76,7 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Tens
     return sort(x, dim)
 
 
-@implements(np.argpartition)
+@implements(np.argpartition, in_order="K")
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Tensor:
     return argsort(a, axis)
 

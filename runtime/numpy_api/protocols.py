@@ -194,7 +194,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
     return with_numbers_of_numpy(ufunc, settled(result, without_lists(inputs)))
 
 
-def fresh(result: Any, given: Iterable[Any], in_order: bool = False) -> Any:
+def fresh(result: Any, given: Iterable[Any], in_order: bool | str = False) -> Any:
     """What a function of NumPy's gives, as a copy where it shows the memory of what it was given.
 
     Of arrays in C's order it lies in this order (`in_order`), however it was made: so NumPy shows it in
@@ -210,7 +210,7 @@ def fresh(result: Any, given: Iterable[Any], in_order: bool = False) -> Any:
     for one in tensors:
         result = apart_from(one, result)
     if in_order and len(result._value.shape) > 1:
-        lay_in_order(result, [one._value for one in tensors])
+        lay_in_order(result, [one._value for one in tensors], in_order == "K")
     return result
 
 

@@ -103,7 +103,8 @@ def _running(operator: Operator) -> Implementation:
 
     def call(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
         x = _summed(tensor_of(a), dtype, ufunc)
-        result = function(x.reshape(-1), 0) if axis is None else function(x, axis)
+        is_row = axis is None or (not x.ndim and axis in (0, -1))  # of a number NumPy makes an array
+        result = function(x.reshape(-1), 0) if is_row else function(x, axis)
         return as_dtype(result, array_dtype(x))
 
     return call

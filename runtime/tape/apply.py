@@ -480,17 +480,24 @@ def lies_in(tensor: Tensor, order: str) -> bool:
     return value.flags.c_contiguous if order == "C" else value.flags.f_contiguous
 
 
-def lay_in_order(tensor: Tensor, given: Sequence[np.ndarray | Node]) -> None:
-    """Let a result with memory of its own lie in C's order if what it was made of does."""
+def lay_in_order(tensor: Tensor, given: Sequence[np.ndarray | Node], as_given: bool) -> None:
+    """Let a result with memory of its own lie in C's order if what it was made of does.
+
+    If that does not, it lies as the first of it where `as_given` says so.
+    """
     value = tensor._value
-    if not all(one.flags.c_contiguous for one in given if isinstance(one, ndarray)):
-        return
     nodes = [one for one in given if isinstance(one, Node)]
+    are_in_order = all(one.flags.c_contiguous for one in given if isinstance(one, ndarray))
     if isinstance(value, Node):
-        if value not in nodes:
-            current_trace().made_of[value] = [one for one in nodes if one.ndim > 1]
-    elif not nodes:
+        if are_in_order and value not in nodes:
+            current_trace().made_of[value] = [one for one in nodes if one.ndim > 1], as_given
+    elif nodes:
+        return
+    elif are_in_order:
         tensor._value = np.ascontiguousarray(value)
+    elif as_given and given[0].shape == value.shape:
+        tensor._value = np.empty_like(given[0], dtype=value.dtype)
+        tensor._value[...] = value
 
 
 def of_kind(tensor: Tensor, kind: type[Tensor]) -> Tensor:

@@ -30,6 +30,7 @@ Strides = tuple[int, ...]
 FOLLOWING = frozenset(("elementwise", "complex", "reduction", "scan", "movement"))
 """Families of operators whose results lie as their operands do."""
 BYTE = np.zeros(1, np.int8)
+NOTHING: tuple[list[Node], bool] = [], False
 
 
 def reshaped_in_place(node: Node, shape: Sequence[int]) -> bool:
@@ -102,7 +103,8 @@ def strides_of(node: Node) -> Strides:
     pending = [] if node in known else [node]
     while pending:
         one = pending[-1]
-        missing = [operand for operand in (*_asked(one), *trace.made_of.get(one, ())) if operand not in known]
+        asked = (*_asked(one), *trace.made_of.get(one, NOTHING)[0])
+        missing = [operand for operand in asked if operand not in known]
         if not missing:
             known[one] = trace.input_strides.get(one) or _strides(one, known)
             pending.pop()
@@ -140,10 +142,14 @@ def _asked(node: Node) -> Sequence[Node]:
 
 def _strides(node: Node, known: dict[Node, Strides]) -> Strides:
     asked = _asked(node)
-    made_of = current_trace().made_of.get(node)
-    is_made_in_order = made_of is not None and all(known[one] == _in_order(one.shape) for one in made_of)
+    made_of, lies_as_given = current_trace().made_of.get(node, NOTHING)
+    is_made_in_order = node in current_trace().made_of and all(
+        known[one] == _in_order(one.shape) for one in made_of
+    )
     if not asked or is_made_in_order:
         return _in_order(node.shape)
+    if lies_as_given and made_of[0].shape == node.shape:
+        return _in_order_of(node.shape, known[made_of[0]])
     operand, steps = asked[0], known[asked[0]]
     if node.operator is pairs_of:
         return (*(2 * step for step in steps), 1)
@@ -169,11 +175,14 @@ def _as_of_small_arrays(node: Node, known: dict[Node, Strides]) -> Strides:
         found = np.asarray(node.operator.evaluate(*small, **node.attributes)).strides
     except (ValueError, IndexError):  # of dilations and windows, which are told about sizes
         return _in_order(node.shape)
-    if len(found) != node.ndim:
-        return _in_order(node.shape)
-    dims = _from_outside(found)
-    outside_in = _in_order([node.shape[dim] for dim in dims])
-    return tuple(outside_in[dims.index(dim)] for dim in range(node.ndim))
+    return _in_order_of(node.shape, found) if len(found) == node.ndim else _in_order(node.shape)
+
+
+def _in_order_of(shape: Sequence[int], steps: Strides) -> Strides:
+    """The strides of an array without gaps whose dimensions are in the order of those of steps."""
+    dims = _from_outside(steps)
+    outside_in = _in_order([shape[dim] for dim in dims])
+    return tuple(outside_in[dims.index(dim)] for dim in range(len(dims)))
 
 
 def _small(node: Node, steps: Strides) -> np.ndarray:

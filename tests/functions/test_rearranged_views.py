@@ -155,3 +155,27 @@ def test_what_functions_make_lies_as_numpys(made: Callable) -> None:
     with uncompiled():
         np.testing.assert_allclose(pb.compile(function)(MATRIX), function(MATRIX))
     np.testing.assert_allclose(pb.vjp(function, MATRIX)[0], function(MATRIX))
+
+
+def sorted_columns(x):
+    y = np.sort(x, axis=0)
+    seen = y.reshape(-1), y.T.reshape(-1)
+    y *= 2.0
+    return seen[0] * 1.0, seen[1] * 1.0
+
+
+def test_what_is_sorted_lies_as_it_did() -> None:
+    for x in (np.asfortranarray(MATRIX), sliding_window_view(X, 2)):
+        with uncompiled():
+            np.testing.assert_allclose(pb.compile(sorted_columns)(x), sorted_columns(x))
+        np.testing.assert_allclose(pb.vjp(sorted_columns, x)[0], sorted_columns(x))
+
+
+def test_running_sums_of_a_number_are_an_array() -> None:
+    def function(x):
+        return np.cumsum(x.sum(), axis=0), np.cumprod(x[0], axis=-1), np.cumsum(x[0])
+
+    with uncompiled():
+        for found in (pb.compile(function)(X), pb.vjp(function, X)[0]):
+            for one, wanted in zip(found, function(X)):
+                assert one.shape == wanted.shape == (1,) and one == wanted
