@@ -491,13 +491,16 @@ def lay_in_order(tensor: Tensor, given: Sequence[np.ndarray | Node], as_given: b
     if isinstance(value, Node):
         if are_in_order and value not in nodes:
             current_trace().made_of[value] = [one for one in nodes if one.ndim > 1], as_given
-    elif nodes:
+            tensor._view, tensor._cell = None, [0, None]  # nobody has what it may be a view of
+    elif nodes or is_local(tensor):
         return
     elif are_in_order:
         tensor._value = np.ascontiguousarray(value)
     elif as_given and given[0].shape == value.shape:
         tensor._value = np.empty_like(given[0], dtype=value.dtype)
         tensor._value[...] = value
+    if tensor._value is not value:
+        tensor._view, tensor._cell = None, [0, None]
 
 
 def of_kind(tensor: Tensor, kind: type[Tensor]) -> Tensor:

@@ -146,10 +146,10 @@ def _strides(node: Node, known: dict[Node, Strides]) -> Strides:
     is_made_in_order = node in current_trace().made_of and all(
         known[one] == _in_order(one.shape) for one in made_of
     )
+    if lies_as_given and made_of and made_of[0].shape == node.shape:
+        return _in_order_of(node.shape, known[made_of[0]])
     if not asked or is_made_in_order:
         return _in_order(node.shape)
-    if lies_as_given and made_of[0].shape == node.shape:
-        return _in_order_of(node.shape, known[made_of[0]])
     operand, steps = asked[0], known[asked[0]]
     if node.operator is pairs_of:
         return (*(2 * step for step in steps), 1)

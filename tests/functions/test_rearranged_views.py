@@ -158,7 +158,8 @@ def test_what_functions_make_lies_as_numpys(made: Callable) -> None:
 
 
 def sorted_columns(x):
-    y = np.sort(x, axis=0)
+    y = np.sort(x, axis=0) + np.sort(x, axis=1)
+    y[np.ix_([0, 1], [0, 1])] += 1.0
     seen = y.reshape(-1), y.T.reshape(-1)
     y *= 2.0
     return seen[0] * 1.0, seen[1] * 1.0
