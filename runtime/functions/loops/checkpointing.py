@@ -18,7 +18,7 @@ from ....tracer.origin import current_origin
 from ....tracer.trace import is_tracing
 from ...captures.randomness import RANDOM, Streams
 from ...captures.reached import Reached
-from ...captures.standing_names import standing, standing_now
+from ...captures.standing_names import Variables, standing, standing_now
 from ...tape.bodies import outer_edges, trace_body
 from ...tape.engine import Pass
 from ...tape.loops import apply_loop
@@ -179,7 +179,7 @@ class CheckpointBackward(GradNode):
         set_rng_state(self.state)
         try:
             as_before = keeping_saved_values() if self.is_of_program else nullcontext()
-            with standing(self.standing), as_before, enable_grad(), self.streams.replayed():
+            with standing(Variables(self.standing)), as_before, enable_grad(), self.streams.replayed():
                 result = structured(function(*args, **kwargs), "checkpoint", "result")
         finally:
             set_rng_state(now)
