@@ -1,8 +1,8 @@
 """`record`: the standard library's `dataclass`, made in a sixth of its time.
 
 `dataclass` writes up to seven methods of a class as text and compiles each by itself, which for the classes
-behind a first call was a seventh of that call's time. Here that is done for `__init__` alone, when the first
-object is made; what compares, hashes, prints and refuses are closures over the fields. All else is the
+behind a first call was a seventh of that call's time. Here `__init__`, `__eq__` and `__hash__` are, each when
+somebody first asks for it; what prints and refuses are closures over the fields. All else is the
 standard library's: `field`, `fields`, `replace`, slots and `__match_args__`.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError
-from operator import attrgetter
+from functools import partial
 from reprlib import recursive_repr
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -35,11 +35,13 @@ else:
         own = frozenset(vars(cls))
         cls = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots)
         fields = dataclasses.fields(cls)
-        made: dict[str, Any] = {"__init__": _Initialiser(cls, fields, frozen)}
+        made: dict[str, Any] = {"__init__": _Awaited(cls, "__init__", _initialiser, fields, frozen)}
         if repr:
             made["__repr__"] = _printed
         if eq:
-            made |= _comparison([one.name for one in fields if one.compare], frozen)
+            compared = [one.name for one in fields if one.compare]
+            made["__eq__"] = _Awaited(cls, "__eq__", _comparison, compared)
+            made["__hash__"] = _Awaited(cls, "__hash__", _hash, compared) if frozen else None
         for name, method in made.items():
             if name not in own or (name == "__hash__" and vars(cls)[name] is None):
                 setattr(cls, name, method)
@@ -52,17 +54,17 @@ else:
         return cls
 
 
-class _Initialiser:
-    """Stands for `__init__` until somebody asks for it: half of the classes are not made in a first call."""
+class _Awaited:
+    """Stands for a method until somebody asks for it: half of the classes are not made in a first call."""
 
-    def __init__(self, cls: type, fields: tuple[Field[Any], ...], frozen: bool) -> None:
-        self._arguments = cls, fields, frozen
+    def __init__(self, cls: type, name: str, make: Callable[..., Any], *arguments: Any) -> None:
+        self._place, self._make = (cls, name), partial(make, cls, *arguments)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        cls = self._arguments[0]
-        made = _initialiser(*self._arguments)
-        if vars(cls).get("__init__") is self:
-            cls.__init__ = made  # type: ignore[misc]
+        cls, name = self._place
+        made = self._make()
+        if vars(cls).get(name) is self:
+            setattr(cls, name, made)
         return made if instance is None else MethodType(made, instance)
 
 
@@ -89,29 +91,34 @@ def _initialiser(cls: type, fields: tuple[Field[Any], ...], frozen: bool) -> Cal
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     given = ", ".join(["self", *parameters, *(["*", *by_name] if by_name else [])])
-    exec(f"def __init__({given}):\n " + "\n ".join(body or ["pass"]), scope)
-    initialiser = scope["__init__"]
-    initialiser.__qualname__ = f"{cls.__qualname__}.__init__"
-    return initialiser
+    return _compiled(cls, f"__init__({given})", body or ["pass"], scope)
+
+
+def _comparison(cls: type, names: list[str]) -> Callable[..., bool]:
+    own, others = (_values(of, names) for of in ("self", "other"))
+    equal = f"return {own} == {others} if other.__class__ is self.__class__ else NotImplemented"
+    return _compiled(cls, "__eq__(self, other)", [equal], {})
+
+
+def _hash(cls: type, names: list[str]) -> Callable[..., int]:
+    return _compiled(cls, "__hash__(self)", [f"return hash({_values('self', names)})"], {})
+
+
+def _values(of: str, names: list[str]) -> str:
+    return f"({''.join(f'{of}.{name}, ' for name in names)})"
+
+
+def _compiled(cls: type, head: str, body: list[str], scope: dict[str, Any]) -> Callable[..., Any]:
+    exec(f"def {head}:\n " + "\n ".join(body), scope)
+    method = scope[head.partition("(")[0]]
+    method.__qualname__ = f"{cls.__qualname__}.{method.__name__}"
+    return method  # type: ignore[no-any-return]
 
 
 @recursive_repr()
 def _printed(self: Any) -> str:
     names = [one.name for one in dataclasses.fields(self) if one.repr]
     return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
-
-
-def _comparison(names: list[str], frozen: bool) -> dict[str, Any]:
-    found = attrgetter(*names) if names else lambda self: None
-    values = found if len(names) > 1 else lambda self: (found(self),)  # of one name it gives no tuple
-
-    def __eq__(self: Any, other: object) -> Any:
-        return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
-
-    def __hash__(self: Any) -> int:
-        return hash(values(self))
-
-    return {"__eq__": __eq__, "__hash__": __hash__ if frozen else None}
 
 
 def _refuse_assignment(self: Any, name: str, value: Any) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
-from typing import Literal, Union
+from operator import attrgetter
+from typing import Any, Literal, Union
 
 import numpy as np
 
@@ -131,28 +132,29 @@ def number(value: int) -> Const:
     return Const(value, INT64)
 
 
+_INSIDE: dict[type, Callable[[Any], tuple[Expr, ...]]] = {
+    Apply: attrgetter("arguments"),
+    Load: attrgetter("indices"),
+    Select: attrgetter("condition", "inside", "outside"),
+    Cast: lambda cast: (cast.value,),
+}
+
+
 def children(expression: Expr) -> tuple[Expr, ...]:
     """The expressions that an expression is made of."""
-    kind = type(expression)
-    if kind is Apply:
-        return expression.arguments  # type: ignore[union-attr]
-    if kind is Load:
-        return expression.indices  # type: ignore[union-attr]
-    if kind is Variable or kind is Const or kind is Extent:
-        return ()
-    if isinstance(expression, Select):
-        return (expression.condition, expression.inside, expression.outside)
-    return (expression.value,) if isinstance(expression, Cast) else ()
+    inside = _INSIDE.get(type(expression))
+    return inside(expression) if inside else ()
 
 
 def parts(*expressions: Expr) -> Iterator[Expr]:
     """The expressions and all that they are made of."""
     pending = [*reversed(expressions)]
+    inside_of, take, defer = _INSIDE.get, pending.pop, pending.extend
     while pending:
-        one = pending.pop()
+        one = take()
         yield one
-        if inner := children(one):
-            pending.extend(reversed(inner))
+        if inside := inside_of(type(one)):
+            defer(inside(one)[::-1])
 
 
 def gathered_origins(origin: Origin | None, value: Expr) -> tuple[Origin, ...]:

@@ -25,9 +25,9 @@ Places = dict[ir.Buffer, list[int]]
 def with_local_carries(body: ir.Body, scratch: Iterable[ir.Buffer], pool: NamePool) -> ir.Body:
     """The body of a function with variables in the place of scratch that it alone uses."""
     scratch = [one for one in scratch if len(one.dims) == 1 and one.dims[0] in (1, 2)]
-    whole = _taken_whole(body) if scratch else set()
-    uses = _Uses()
-    places = uses.places(body, set(scratch) - whole)
+    candidates = frozenset(scratch) - _taken_whole(body) if scratch else frozenset()
+    uses = _Uses(candidates)
+    places = uses.places(body, candidates)
     used = [one for one in scratch if one in places]
     body = _with_ones(body, {one: places[one] for one in used if one.dims[0] == 1}, uses)
     for buffer in used:
@@ -37,38 +37,40 @@ def with_local_carries(body: ir.Body, scratch: Iterable[ir.Buffer], pool: NamePo
 
 
 class _Uses:
-    """Which buffers each statement uses: found once, as statements never change."""
+    """Which elements of some buffers each statement uses: found once, as statements never change."""
 
-    def __init__(self) -> None:
-        self._found: dict[int, tuple[ir.Stmt, AbstractSet[ir.Buffer]]] = {}
+    def __init__(self, buffers: frozenset[ir.Buffer]) -> None:
+        self._buffers = buffers
+        self._elements: dict[int, tuple[ir.Stmt, frozenset[ir.Load]]] = {}
 
-    def of(self, statement: ir.Stmt) -> AbstractSet[ir.Buffer]:
-        """The buffers that a statement and those inside of it use."""
-        if (found := self._found.get(id(statement))) is None:
-            inside = (self.of(one) for body in ir.bodies(statement) for one in body)
-            found = self._found[id(statement)] = statement, ir.own_buffers(statement).union(*inside)
+    def elements(self, statement: ir.Stmt) -> frozenset[ir.Load]:
+        """The elements that a statement and those inside of it use."""
+        if (found := self._elements.get(id(statement))) is None:
+            loads = [one for one in ir.parts(*ir.own_expressions(statement)) if isinstance(one, ir.Load)]
+            own = frozenset(one for one in loads if one.buffer in self._buffers)
+            inside = (self.elements(one) for body in ir.bodies(statement) for one in body)
+            found = self._elements[id(statement)] = statement, own.union(*inside)
         return found[1]
 
     def places(self, body: ir.Body, buffers: AbstractSet[ir.Buffer]) -> Places:
         """The statements that use each buffer, by their places."""
         found: Places = {}
         for place, one in enumerate(body if buffers else ()):
-            for buffer in self.of(one) & buffers:
+            for buffer in {element.buffer for element in self.elements(one)} & buffers:
                 found.setdefault(buffer, []).append(place)
         return found
 
     def using(self, body: ir.Body, element: ir.Load) -> list[int]:
         """The places of the statements that use an element."""
-        some = self.places(body, {element.buffer}).get(element.buffer, ())
-        return [place for place in some if element in ir.expressions(body[place : place + 1])]
+        return [place for place, one in enumerate(body) if element in self.elements(one)]
 
     def exchanged(self, body: ir.Body, variables: Mapping[ir.Load, ir.Variable]) -> ir.Body:
         """Statements with variables for elements."""
-        buffers = {one.buffer for one in variables}
+        exchanged = frozenset(variables)
         return ir.with_expressions(
             body,
             lambda one: variables.get(one) if isinstance(one, ir.Load) else None,
-            lambda one: not buffers.isdisjoint(self.of(one)),
+            lambda one: not exchanged.isdisjoint(self.elements(one)),
         )
 
 

@@ -27,7 +27,7 @@ def with_plain_names(
 ) -> ir.Body:
     """The body of a function with fewer names; `outside` are the variables that it does not define."""
     given = {one.name if isinstance(one, ir.Variable) else one.defined for one in outside}
-    occurrences = list(_occurrences(body))
+    occurrences = _occurrences(body)
     homes: dict[str, Path] = {}
     for path, variable in occurrences:
         if variable.name in pool.wanted and variable.name not in given and variable.dtype != BOOL:
@@ -65,19 +65,21 @@ def without_unread(body: ir.Body) -> ir.Body:
     return kept(body)
 
 
-def _occurrences(body: ir.Body) -> Iterator[tuple[Path, ir.Variable]]:
+def _occurrences(body: ir.Body) -> list[tuple[Path, ir.Variable]]:
     """Each place where a variable is named, in order, with the loops around it."""
     numbers = itertools.count()
+    found: list[tuple[Path, ir.Variable]] = []
 
-    def inside(body: ir.Body, path: Path) -> Iterator[tuple[Path, ir.Variable]]:
+    def visit(body: ir.Body, path: Path) -> None:
         for one in body:
-            found = ir.parts(*ir.own_expressions(one))
-            yield from ((path, part) for part in found if isinstance(part, ir.Variable))
+            named = ir.parts(*ir.own_expressions(one))
+            found.extend([(path, part) for part in named if type(part) is ir.Variable])
             inner = (*path, next(numbers)) if isinstance(one, ir.For) else path
             for block in ir.bodies(one):
-                yield from inside(block, inner)
+                visit(block, inner)
 
-    return inside(body, ())
+    visit(body, ())
+    return found
 
 
 def _common(first: Path, second: Path) -> Path:
