@@ -112,7 +112,7 @@ def _compiled(cls: type, head: str, body: list[str], scope: dict[str, Any]) -> C
     exec(f"def {head}:\n " + "\n ".join(body), scope)
     method = scope[head.partition("(")[0]]
     method.__qualname__ = f"{cls.__qualname__}.{method.__name__}"
-    return method  # type: ignore[no-any-return]
+    return method
 
 
 @recursive_repr()

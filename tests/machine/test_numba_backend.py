@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite import binding as llvm
 
 import pullback as pb
 from pullback.codegen.machine import compile as kernels
@@ -15,6 +16,7 @@ from pullback.codegen.machine import store
 from pullback.codegen.machine.compile import compile_function
 from pullback.codegen.machine.kernel_types import ArrayType, CompileOptions, ScalarType
 from pullback.codegen.machine.numba_backend import objects, outline
+from pullback.codegen.machine.numba_backend.assembly import assembly
 
 INT64 = ScalarType(np.dtype("int64"))
 
@@ -432,3 +434,20 @@ def test_passes_that_are_spared_come_back(monkeypatch, tmp_path):
         "-enable-load-pre": "false", "-disable-lsr": "true", "-disable-post-ra": "true",
     }  # fmt: skip
     assert last == {name: {"true": "false", "false": "true"}[value] for name, value in first.items()}
+
+
+def test_the_text_of_a_module_says_what_llvmlite_says(monkeypatch, tmp_path):
+    monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))  # nothing is there that need not be compiled
+    texts = []
+
+    def recorded(module):
+        texts.append((assembly(module), str(module)))
+        return texts[-1][0]
+
+    monkeypatch.setattr(numba_backend, "assembly", recorded)
+    pb.grad(pb.compile(lambda x, i: np.where(x[i] > 0, np.tanh(x) * x[i], i).sum()))(np.ones(3), np.arange(3))
+    module = store.load_module(store.write_module(LOOPS, "test"))
+    compile_function(module, "scaled", (array(), array()), CompileOptions(brief_loops=frozenset({0})))
+    assert len(texts) > 1
+    for ours, theirs in texts:
+        assert str(llvm.parse_assembly(ours)) == str(llvm.parse_assembly(theirs))

@@ -96,6 +96,7 @@ def of_constant(value: Any) -> Kind:
     return FLOAT64 if isinstance(value, float) else Other(value)
 
 
+@functools.cache
 def common(*kinds: Kind) -> np.dtype:
     """What holds the numbers of all the kinds. Raises TypeError for what are no numbers."""
     if not all(map(is_number, kinds)):
@@ -103,6 +104,7 @@ def common(*kinds: Kind) -> np.dtype:
     return functools.reduce(np.promote_types, kinds)  # type: ignore[arg-type]
 
 
+@functools.cache
 def of_arithmetic(*kinds: Kind) -> np.dtype:
     """Of a sum: 64 bits for integers, signed if any is."""
     kind = common(*kinds)
@@ -115,6 +117,7 @@ def of_arithmetic(*kinds: Kind) -> np.dtype:
 # --- LLVM's types -----------------------------------------------------------------------------------------
 
 
+@functools.cache
 def number_type(dtype: np.dtype) -> ir.Type:
     """Of a number in a register: a truth value has one bit."""
     return ir.IntType(1) if dtype.kind == "b" else element_type(dtype)

@@ -22,6 +22,7 @@ from pullback.tracer.spec import BOOL, INT64
 from .. import kernel_types
 from ..sharing import PART, Parts
 from . import kinds, operations
+from .assembly import NumberedNames
 from .callees import call_of
 from .kinds import NONE, SLICE, Array, ArrayValue, Kind, Other, Tuple, results
 from .outline import outline, vector_bits
@@ -115,7 +116,7 @@ class _Lowering:
         self.home = text.module
         self.result: Kind | None = None
         self.function = function_of(self.module, name, arguments)
-        self.function.linkage = "internal"
+        self.function.linkage, self.function.scope = "internal", NumberedNames()
         start = self.builder = llvm_ir.IRBuilder(self.function.append_basic_block("entry"))
         given = iter(self.function.args[1:])
         self.arguments = [(kind, kinds.from_fields(start, kind, given)) for kind in arguments]
@@ -124,7 +125,8 @@ class _Lowering:
         self.stores: dict[str, list[llvm_ir.Instruction]] = {}
         self.read: set[str] = set()
         self.blocks = {label: self.function.append_basic_block(f"B{label}") for label in translated}
-        self.entry_end = start.branch(self.blocks[next(iter(translated))])
+        start.position_before(start.branch(self.blocks[next(iter(translated))]))
+        self.entry = start
         self.builder = llvm_ir.IRBuilder()
         for label, block in translated.items():
             self.builder.position_at_end(self.blocks[label])
@@ -139,14 +141,16 @@ class _Lowering:
             return self.values[name]
         self.read.add(name)
         kind, slots = self.slots[name]
-        loaded = (self.builder.load(one) for one in slots)
-        return kind, kinds.from_fields(self.builder, kind, loaded)
+        loaded = [self.builder.load(one) for one in slots]
+        return kind, kinds.from_fields(self.builder, kind, iter(loaded))
 
     def _load_as(self, variable: Any, wanted: Kind) -> Any:
         kind, value = self._load(variable)
         return self._cast(kind, value, wanted)
 
     def _cast(self, kind: Kind, value: Any, wanted: Kind) -> Any:
+        if kind is wanted:
+            return value
         if isinstance(kind, Tuple) and isinstance(wanted, Tuple):
             return [self._cast(*one) for one in zip(kind.items, value, wanted.items)]
         if isinstance(kind, np.dtype) and isinstance(wanted, np.dtype):
@@ -185,10 +189,8 @@ class _Lowering:
 
     def slot(self, kind: llvm_ir.Type) -> llvm_ir.Value:
         """Memory of a variable, from the beginning of the function."""
-        entry = llvm_ir.IRBuilder()
-        entry.position_before(self.entry_end)
-        slot = entry.alloca(kind)
-        entry.store(kind(None), slot)
+        slot = self.entry.alloca(kind)
+        self.entry.store(kind(None), slot)
         return slot
 
     # --- statements ---------------------------------------------------------------------------------------

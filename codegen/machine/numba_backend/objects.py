@@ -20,6 +20,7 @@ from llvmlite.binding import ffi
 
 from ...vector_math import rare
 from ..loading import create_target_machine, target_machine
+from .assembly import assembly
 from .outline import VARIANT, drop_unused_variants
 
 LAST_KNOWN_LLVM = 22
@@ -75,7 +76,7 @@ def text_of(module: ir.Module, symbol: str) -> str:
         is_defined = value.blocks if isinstance(value, ir.Function) else value.initializer is not None
         if is_defined and not name.startswith(kept):
             value.linkage = "internal"
-    return str(module)
+    return assembly(module)
 
 
 def expected_by(module: ir.Module) -> list[str]:

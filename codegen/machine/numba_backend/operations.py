@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -50,6 +51,7 @@ def truth(builder: ir.IRBuilder, value: ir.Value, kind: Kind) -> ir.Value:
 # --- operators --------------------------------------------------------------------------------------------
 
 
+@functools.cache
 def kind_of_binary(function: Any, left: Kind, right: Kind) -> tuple[np.dtype, np.dtype]:
     """What the operands become, and the result."""
     if function in SIGNS:

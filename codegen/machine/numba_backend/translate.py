@@ -14,7 +14,7 @@ import contextlib
 import functools
 import linecache
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from types import FunctionType
 from typing import Any
@@ -67,6 +67,8 @@ class Text:
     namespace: dict[str, Any]
     module: str
     filename: str
+    assigned: frozenset[str]
+    """The parameters, and the variables that it assigns."""
     brief_loops: frozenset[int]
     """The positions of such loops among the `for` of the function ..."""
     first_loop: int = 0
@@ -74,9 +76,10 @@ class Text:
 
     @classmethod
     def of(cls, function: FunctionType, brief_loops: frozenset[int] = frozenset()) -> Text:
-        filename = function.__code__.co_filename
-        tree = _functions(filename)[function.__name__]
-        return cls(tree, function.__globals__, function.__module__, filename, brief_loops)
+        code = function.__code__
+        tree = _functions(code.co_filename)[function.__name__]
+        assigned = frozenset(code.co_varnames)
+        return cls(tree, function.__globals__, function.__module__, code.co_filename, assigned, brief_loops)
 
 
 @record(eq=False)
@@ -108,23 +111,34 @@ def numbers_from_arrays(blocks: Mapping[int, ir.Block], given: Iterable[str] = (
 
     The other integers are sizes and indices.
     """
-    assigned = [one for block in blocks.values() for one in block.body if isinstance(one, ir.Assign)]
-    found = {*given}
-    count = -1
-    while count < len(found):  # loops hand on what is assigned further below
-        count = len(found)
-        for one in assigned:
-            if one.target.name not in found and _is_from_arrays(one.value, found):
-                found.add(one.target.name)
+    pending = [*given]
+    made_of: dict[str, list[str]] = {}
+    for block in blocks.values():
+        for one in block.find_insts(ir.Assign):
+            value, target = one.value, one.target.name
+            if isinstance(value, ir.Var):
+                made_of.setdefault(value.name, []).append(target)
+            elif isinstance(value, ir.Expr) and value.op == "getitem":
+                pending.append(target)
+            elif isinstance(value, ir.Expr) and value.op != "getattr":
+                for operand in _operands(value):
+                    made_of.setdefault(operand.name, []).append(target)
+    found: set[str] = set()
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending.extend(made_of.get(name, ()))
     return found
 
 
-def _is_from_arrays(value: Any, found: set[str]) -> bool:
-    if isinstance(value, ir.Var):
-        return value.name in found
-    if not isinstance(value, ir.Expr) or value.op == "getattr":
-        return False
-    return value.op == "getitem" or any(one.name in found for one in value.list_vars())
+def _operands(value: ir.Expr) -> Sequence[ir.Var]:
+    """The variables that an operation computes with."""
+    if value.op in ("binop", "inplace_binop"):
+        return value.lhs, value.rhs
+    if value.op == "call":
+        return value.args
+    return value.items if value.op == "build_tuple" else (value.value,)
 
 
 @functools.lru_cache(maxsize=16)
@@ -143,7 +157,7 @@ class _Translator:
         self.loops = text.first_loop
         self.tree, self.namespace = text.tree, text.namespace
         self.names = [one.arg for one in self.tree.args.args]
-        self.assigned = {*self.names, *_assigned_names(self.tree)}
+        self.assigned = text.assigned
         self.location = ir.Loc(text.filename, self.tree.lineno)
         self.scope = ir.Scope(None, self.location)
         self.blocks: dict[int, ir.Block] = {}
@@ -329,8 +343,8 @@ class _Translator:
         totals = tuple((place, operator) for operator, places in arrays.items() for place in places)
         extent, threads, per_thread = call.args
         text = PartText(
-            tree, self.namespace, self.text.module, self.text.filename, self.brief_loops, self.loops,
-            ast.literal_eval(per_thread), Sharing(private, totals),
+            tree, self.namespace, self.text.module, self.text.filename, self.assigned, self.brief_loops,
+            self.loops, ast.literal_eval(per_thread), Sharing(private, totals),
         )  # fmt: skip
         self.loops += sum(isinstance(one, ast.For) for part in node.body for one in ast.walk(part))
         function = self._assign(ir.Global(tree.name, text, self.location))
@@ -483,10 +497,6 @@ class _Translator:
 
     def _value_Tuple(self, node: ast.Tuple) -> ir.Var:
         return self._assign(ir.Expr.build_tuple([self._value(one) for one in node.elts], self.location))
-
-
-def _assigned_names(tree: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
 
 
 def _places_of(names: ast.expr, given: list[str]) -> list[int]:
