@@ -42,10 +42,9 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
     whole = {*outputs, *(history for one in loops for history in one.histories)}
     same: dict[Node, Node] = {}
     requested: set[Node] = set()
+    lowering = Lowering(extents, stored, padded)
     while True:
-        lowering = Lowering(extents, stored, padded)
         enter(loops, lowering, {*outputs, *requested})
-        lowering.find_formulas()
         try:
             roots = find_roots(graph, lowering, {one.node.node: one for one in loops})
             roots = with_shared_operands(roots, same)
@@ -63,6 +62,7 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
             barred |= {(chain.loop.node, chain.carry) for one in late.arrays for chain in places.chains[one]}
             loops = find_step_loops(graph, extents, places := InPlace(), barred)
             whole = {*outputs, *(history for one in loops for history in one.histories)}
+            lowering = Lowering(extents, stored, padded)
             continue
         items = schedule(roots, checks)
         shared = worth_storing(roots, stored) | serial_values(items, stored)

@@ -28,7 +28,7 @@ from ..rewriting.unroll import SMALL
 from .delays import delay_in, find_delays
 from .expression import Axis, Expression, Index, Load, arithmetic, minus, number, of_axis, of_symbol, plus
 from .extents import ONE, Extents, Symbol
-from .lower import Elsewhere, Indices, Lowering, NotPlain, merges_dimensions
+from .lower import Indices, Lowering, NotPlain, merges_dimensions
 from .tree import Item, Loop, Reduction, Root
 from .versions import InPlace, find_chain
 
@@ -68,10 +68,14 @@ class StepLoop:
         readers = (one for one in self.node.body.nodes if one.operator is m.reshape)
         return frozenset(operand for one in readers if merges_dimensions(one) for operand in one.operands)
 
+    @cached_property
+    def steps(self) -> Axis:
+        """Its steps as an axis."""
+        return Axis(self.count)
+
     @property
     def step(self) -> Index:
-        assert self.item.steps is not None
-        return of_axis(self.item.steps)
+        return of_axis(self.steps)
 
     @property
     def row(self) -> Index:
@@ -248,8 +252,9 @@ def _is_place(node: Node) -> bool:
 
 def enter(loops: list[StepLoop], lowering: Lowering, outputs: set[Node]) -> None:
     """Tell the lowering where the values are that a loop's body reads, and those that it makes."""
+    lowering.forget_places()
     for one in loops:
-        one.item = Loop(one.count, steps=Axis(one.count))
+        one.item = Loop(one.count, steps=one.steps)
         one.item.once = one.node.is_choice
         if one.node.goes_on:
             one.item.goes_on = Load(one.histories[0], (one.step,))
@@ -261,6 +266,7 @@ def enter(loops: list[StepLoop], lowering: Lowering, outputs: set[Node]) -> None
         _enter_versions(one, lowering)
         for index, readers in one.results.items():
             _enter_result(one, index, readers, lowering, outputs)
+    lowering.settle()
 
 
 def _enter_inputs(one: StepLoop, lowering: Lowering) -> None:
@@ -268,29 +274,61 @@ def _enter_inputs(one: StepLoop, lowering: Lowering) -> None:
     _, stacked, invariant = one.node.split(one.node.node.operands)
     for index, (node, history) in enumerate(zip(carries, one.histories)):
         is_version, row = node in one.places.holder, one.row_before(index)
-        lowering.elsewhere[node] = _version_of(node, row, one) if is_version else _row_of(history, row)
+        lowering.elsewhere[node] = VersionOf(one.places, node, row) if is_version else RowOf(history, row)
     for node, whole in zip(rows, stacked):
-        lowering.elsewhere[node] = _row_of_operand(whole, one.row, lowering)
+        lowering.elsewhere[node] = Same(whole, (one.row,))
         lowering.outside[node] = whole
     for node, value in zip(constants, invariant):
-        lowering.elsewhere[node] = _same_as(value, lowering)
+        lowering.elsewhere[node] = Same(value)
         lowering.outside[node] = value
 
 
-def _row_of_operand(node: Node, row: Index, lowering: Lowering) -> Elsewhere:
-    return lambda at: lowering.element(node, (row, *at))
+@record(frozen=True)
+class Same:
+    """Another value, or, behind what is given, a part of it."""
+
+    node: Node
+    first: tuple[Index, ...] = ()
+
+    def __call__(self, lowering: Lowering, at: Indices) -> Expression:
+        return lowering.element(self.node, (*self.first, *at))
 
 
-def _same_as(node: Node, lowering: Lowering) -> Elsewhere:
-    return lambda at: lowering.element(node, at)
+@record(frozen=True)
+class RowOf:
+    """A row of what is stored."""
+
+    storage: Node
+    row: Index
+
+    def __call__(self, lowering: Lowering, at: Indices) -> Expression:
+        return Load(self.storage, (self.row, *at))
 
 
-def _row_of(storage: Node, row: Index) -> Elsewhere:
-    return lambda at: Load(storage, (row, *at))
+@record(frozen=True)
+class VersionOf:
+    """A version of an array that is written in place."""
+
+    places: InPlace
+    version: Node
+    row: Index
+
+    def __call__(self, lowering: Lowering, at: Indices) -> Expression:
+        return self.places.load(self.version, self.row, at)
 
 
-def _version_of(version: Node, row: Index, one: StepLoop) -> Elsewhere:
-    return lambda at: one.places.load(version, row, at)
+@record(frozen=True)
+class RowsFrom:
+    """The rows of a history from one on, as `reader`."""
+
+    history: Node
+    offset: int
+    reader: Node
+
+    def __call__(self, lowering: Lowering, at: Indices) -> Expression:
+        if not isinstance(at[0], Index):
+            raise NotPlain(self.reader)
+        return Load(self.history, (plus(at[0], number(self.offset)), *at[1:]))
 
 
 def _enter_versions(one: StepLoop, lowering: Lowering) -> None:
@@ -298,7 +336,7 @@ def _enter_versions(one: StepLoop, lowering: Lowering) -> None:
     for node in one.node.body.nodes:
         if node in one.places.holder and not node.is_input:
             lowering.stored.discard(node)
-            lowering.elsewhere[node] = _version_of(node, plus(one.step, number(1)), one)
+            lowering.elsewhere[node] = VersionOf(one.places, node, plus(one.step, number(1)))
 
 
 def _compute_into(
@@ -309,7 +347,7 @@ def _compute_into(
     if node.operator is gemm or _may_be_row(node, one, outputs):
         lowering.stored.discard(node)
     if is_computed and node not in lowering.stored and node not in lowering.elsewhere:
-        lowering.elsewhere[node] = _row_of(storage, row)
+        lowering.elsewhere[node] = RowOf(storage, row)
         one.in_storage[node] = storage, row
 
 
@@ -328,19 +366,19 @@ def _enter_result(
             continue
         if index < carries:
             last = plus(of_symbol(one.count), number(one.first[index]))
-            lowering.elsewhere[reader] = _row_of(one.histories[index], last)
+            lowering.elsewhere[reader] = RowOf(one.histories[index], last)
             continue
         shift = _place_in_history(one, output)
         if shift is not None and reader not in outputs and reader not in one.viewed:
             lowering.stored.discard(reader)
             history, offset = shift
             lowering.rows[history] = history.shape[0]
-            lowering.elsewhere[reader] = _rows_from(history, offset, reader)
+            lowering.elsewhere[reader] = RowsFrom(history, offset, reader)
             continue
         first = one.stacks.setdefault(index, reader)
         lowering.stored.add(first)
         if reader is not first:
-            lowering.elsewhere[reader] = _same_as(first, lowering)
+            lowering.elsewhere[reader] = Same(first)
         _compute_into(one, output, first, one.row, lowering, outputs)
 
 
@@ -356,15 +394,6 @@ def _place_in_history(one: StepLoop, output: Node) -> tuple[Node, int] | None:
         if output is one.node.body.outputs[index]:
             return history, one.first[index] + 1
     return None
-
-
-def _rows_from(history: Node, offset: int, reader: Node) -> Elsewhere:
-    def element(at: Indices) -> Expression:
-        if not isinstance(at[0], Index):
-            raise NotPlain(reader)
-        return Load(history, (plus(at[0], number(offset)), *at[1:]))
-
-    return element
 
 
 # --- places in the tree -------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ of their operands at the same place, movement operators at another place; stored
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from pullback.tracer.dims import Dim, canonical, terms_of
 from pullback.tracer.errors import UnsupportedError
@@ -47,11 +47,16 @@ from .expression import (
 from .extents import ONE, Extents, Symbol
 
 Indices = tuple[AnyIndex, ...]
-Elsewhere = Callable[[Indices], Expression]
+Elsewhere = Callable[["Lowering", Indices], Expression]
+"""The element of something else; equal ones give the same."""
+Made = TypeVar("Made")
 
 
 class Lowering:
-    """Expressions for the nodes of one graph, given the set of those that are stored."""
+    """Expressions for the nodes of one graph, given the set of those that are stored.
+
+    As more is stored, `settle` forgets what was made of nodes whose place has changed, and keeps all else.
+    """
 
     def __init__(
         self, extents: Extents, stored: set[Node], padded: Mapping[Node, Node] | None = None
@@ -69,7 +74,13 @@ class Lowering:
         self.rows: dict[Node, int] = {}
         """Histories of which so many rows are read after their loop."""
         self._parts: dict[Node, Parts] = {}
-        self._known: dict[tuple[Node, Indices], Expression] = {}
+        self._known: dict[Node, dict[Indices, Expression]] = {}
+        self._made: dict[Hashable, Any] = {}
+        self._asking: Hashable = None
+        """Whose elements, or what of `made`, are being made."""
+        self._askers: dict[Node, set[Hashable]] = {}
+        """What is made of elements of a node."""
+        self._settled: tuple[set[Node], dict[Node, Elsewhere]] = (set(), {})
         self._rotated: dict[tuple[Index, Symbol, int], Index] = {}
         self._turned_by: dict[Index, tuple[Index, Symbol, int]] = {}
 
@@ -86,17 +97,57 @@ class Lowering:
 
     def element(self, node: Node, indices: Indices) -> Expression:
         """The element of `node` at `indices`; equal requests give the same object."""
-        key = (node, indices)
-        known = self._known.get(key)
+        self._askers.setdefault(node, set()).add(self._asking)
+        of_node = self._known.setdefault(node, {})
+        known = of_node.get(indices)
         if known is None:
-            known = self._known[key] = self._found(node, indices)
+            known = of_node[indices] = self._noted(node, self._found, node, indices)
         return known
+
+    def made(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What `make` makes of elements alone: once, until a node that it asks for has another place."""
+        if key not in self._made:
+            self._made[key] = self._noted(key, make)
+        made: Made = self._made[key]
+        return made
+
+    def _noted(self, asking: Hashable, make: Callable[..., Made], *arguments: Any) -> Made:
+        before, self._asking = self._asking, asking
+        try:
+            return make(*arguments)
+        finally:
+            self._asking = before
+
+    def forget_places(self) -> None:
+        """Begin to say where values are, after more of them are stored."""
+        self.elsewhere, self.outside, self.rows = {}, {}, {}
+
+    def settle(self) -> None:
+        """All places are known: forget what was made where they have changed."""
+        stored, elsewhere = self._settled
+        self._settled = self.stored.copy(), self.elsewhere
+        places = elsewhere.keys() | self.elsewhere.keys()
+        moved = [node for node in places if elsewhere.get(node) != self.elsewhere.get(node)]
+        self._forget([*moved, *(stored ^ self.stored)])
+        if self._find_formulas():
+            self._known, self._made = {}, {}
+
+    def _forget(self, moved: Iterable[Hashable]) -> None:
+        pending: list[Hashable] = [*moved]
+        seen: set[Hashable] = {None}
+        while pending:
+            one = pending.pop()
+            if one not in seen:
+                seen.add(one)
+                self._known.pop(one, None)  # type: ignore[call-overload]
+                self._made.pop(one, None)
+                pending.extend(self._askers.pop(one, ()))  # type: ignore[call-overload]
 
     def _found(self, node: Node, indices: Indices) -> Expression:
         if node in self.stored:
             return self._load(node, indices)
         if node in self.elsewhere:
-            return self.elsewhere[node](indices)
+            return self.elsewhere[node](self, indices)
         if node in self.padded and all(isinstance(index, Index) for index in indices):
             around = self.padded[node]
             starts = map(self.number, around.parts.parts[0].starts)
@@ -166,13 +217,15 @@ class Lowering:
                 self._turned_by[self._rotated[key]] = key
         return self._rotated[key] if shift else index
 
-    def find_formulas(self) -> None:
-        """Say how far ragged dimensions go, in terms of the steps of the loops that they are in."""
+    def _find_formulas(self) -> bool:
+        """Say how far ragged dimensions go, in terms of the steps of loops; whether some go elsewhere now."""
+        before = [symbol.find().formula for symbol in self.extents.sizes.values()]
         for symbol in self.extents.sizes.values():
             found = symbol.find()
             assert found.size is not None
             found.formula = None
             (found.formula,) = self.places([found.size])
+        return before != [symbol.find().formula for symbol in self.extents.sizes.values()]
 
 
 def _only_place(index: AnyIndex) -> AnyIndex:
@@ -181,7 +234,7 @@ def _only_place(index: AnyIndex) -> AnyIndex:
 
 
 def _elementwise(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    return Compute(node, tuple(_broadcast(lowering, one, indices) for one in node.operands))
+    return Compute(node, tuple([_broadcast(lowering, one, indices) for one in node.operands]))
 
 
 def _broadcast(lowering: Lowering, operand: Node, indices: Indices) -> Expression:
@@ -373,7 +426,7 @@ def _gather(lowering: Lowering, node: Node, indices: Indices) -> Expression:
 
 
 def _loop_result(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    return lowering.elsewhere[node](indices)
+    return lowering.elsewhere[node](lowering, indices)
 
 
 def _iota(lowering: Lowering, node: Node, indices: Indices) -> Expression:

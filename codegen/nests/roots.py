@@ -6,7 +6,8 @@ Elementwise operators and movement are inlined into the expression, down to what
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from pullback.tracer.graph import Graph, Node
@@ -121,9 +122,18 @@ def _row_roots(
 ) -> Iterator[Root]:
     """A value of the body of a loop, written into a row of its storage; a concatenation part by part."""
     for part, offsets in _parts(value, lowering, lowering.stored):
-        at = _at(axes := _axes(lowering.extents[part]))
-        written = element(value, at) if part is value else lowering.element(part, at)
-        yield _root(Store, storage, axes, written, (row, *_shifted(at, offsets)))
+        of_part = element if part is value else lowering.element
+
+        def make(part: Node = part, offsets: tuple[Index, ...] = offsets, element: Any = of_part) -> Root:
+            at = _at(axes := _axes(lowering.extents[part]))
+            return _root(Store, storage, axes, element(part, at), (row, *_shifted(at, offsets)))
+
+        yield _made_once((storage, row, part, offsets, of_part == lowering.element), make, lowering)
+
+
+def _made_once(key: Hashable, make: Callable[[], R], lowering: Lowering) -> R:
+    """A root that is not placed yet, of what a function makes of elements alone."""
+    return replace(lowering.made(key, make), path=[], bound={})
 
 
 def _axes(symbols: Sequence[Symbol]) -> tuple[Axis, ...]:
@@ -141,7 +151,7 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
     elif node.operator is m.reshape and merges_dimensions(node):
         yield View(node, reads=(_whole(node.operands[0], extents),))
     elif node.operator.family == "reduction":
-        yield _reduction(node, lowering)
+        yield _made_once(("reduction", node), lambda: _reduction(node, lowering), lowering)
     elif node.operator.family == "scan":
         axes = _axes(extents[node])
         elements = tuple(lowering.element(operand, _at(axes)) for operand in node.operands)
@@ -166,8 +176,12 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
             at = _at(axes := _axes(extents[part]))
             yield _root(Store, node, axes, lowering.element(part, at), _shifted(at, offsets))
     else:
-        axes = _axes(extents[node])
-        yield _root(Store, node, axes, lowering.computed(node, _at(axes)), _at(axes))
+        yield _made_once(("value", node), lambda: _computed(node, lowering), lowering)
+
+
+def _computed(node: Node, lowering: Lowering) -> Root:
+    at = _at(axes := _axes(lowering.extents[node]))
+    return _root(Store, node, axes, lowering.computed(node, at), at)
 
 
 def _row_of_updates(node: Node, lowering: Lowering) -> list[Node]:

@@ -571,6 +571,22 @@ def test_arrays_that_each_step_makes_anew_are_one_constant(derive: Any) -> None:
     assert "rolled: 40 steps" in compiled.explain()
 
 
+def test_sizes_of_arrays_that_each_step_makes_anew_are_one() -> None:
+    """Else loops inside, whose bodies know these sizes, would differ from step to step."""
+
+    def steps(a: Any) -> Any:
+        def grown(bound: Any) -> Any:
+            weights = np.array([1.0, 2.0, 3.0])
+            return pb.while_loop(lambda x: x.sum() < bound, lambda x: x + 0.1 * (x[:, None] * weights).sum(0), weights)
+
+        return np.stack([grown(bound)[0] for bound in a]).sum()
+
+    a = np.linspace(5.0, 90.0, 8)
+    compiled = pb.compile(steps)
+    np.testing.assert_allclose(compiled(a), steps(a), rtol=1e-12)
+    assert "rolled: 8 steps" in compiled.explain()
+
+
 @pytest.mark.drawn(4)
 def test_equal_values_that_each_step_makes_of_nothing_are_one() -> None:
     """The triangles that `eigh` reads take positions; passes leave those in front of what they make anew."""
