@@ -112,14 +112,16 @@ def _roll_once(
         loop = with_last_steps(replace(one, stretch=stretch), sequence, end + shift)
         loop = with_first_steps(loop, sequence, loops[-1].stop if loops else 0)
         loops.append(loop)
-        notes[f"rolled: {_described(loop.stretch, sequence)}"] += 1
     place = {node: index for index, node in enumerate(sequence)}
     while loops:
         try:
-            return checked(RolledGraph(graph, sequence, place, loops).graph, "roll")
+            rolled = checked(RolledGraph(graph, sequence, place, loops).graph, "roll")
         except CannotRollLoop as reason:
             loops.remove(reason.loop)
             refused[_refusal(reason.loop.stretch, sequence, reason)] = None
+        else:
+            notes.update(f"rolled: {_described(one.stretch, sequence)}" for one in loops)
+            return rolled
     return None
 
 

@@ -577,7 +577,11 @@ def test_sizes_of_arrays_that_each_step_makes_anew_are_one() -> None:
     def steps(a: Any) -> Any:
         def grown(bound: Any) -> Any:
             weights = np.array([1.0, 2.0, 3.0])
-            return pb.while_loop(lambda x: x.sum() < bound, lambda x: x + 0.1 * (x[:, None] * weights).sum(0), weights)
+
+            def twice(x: Any) -> Any:
+                return pb.fori_loop(0, 2, lambda k, x: x + weights * np.ones(len(weights)), x)
+
+            return pb.while_loop(lambda x: x.sum() < bound, twice, weights)
 
         return np.stack([grown(bound)[0] for bound in a]).sum()
 
