@@ -31,6 +31,8 @@ class LostNumbers:
         """What calls the function that is traced."""
         self._by_object: dict[int, tuple[float, Formula]] = {}
         self._by_place: dict[Any, Source] = {}
+        self._lost: dict[Any, tuple[Any, Source]] = {}
+        """The same by identities of code, each with the code, which keeps these."""
 
     def named(self, number: Any) -> Any:
         """The number, with an origin of its own if it may follow from sizes."""
@@ -44,8 +46,12 @@ class LostNumbers:
             return with_formula(number, known[1])
         frames = list(frames_within(self.root))
         users = [one for one in frames if not is_own(one.f_code)]
-        is_constant = any(number is one for user in users for one in user.f_code.co_consts)
-        formula = formula_in(users[0], number) if users and not is_constant else None
+        if any(id(number) in _constants(user.f_code) for user in users):
+            return number
+        place = (number, *[(id(one.f_code), one.f_lasti) for one in users])
+        if (before := self._lost.get(place)) is not None:
+            return self._noted(number, before[1])
+        formula = formula_in(users[0], number) if users else None
         if formula is not None:
             return self._noted(number, formula)
         if any(_is_spelled(number, one) for one in frames):
@@ -54,6 +60,7 @@ class LostNumbers:
         label = "".join(f"{code.co_name} {_position(code, instruction)} " for code, instruction in stack)
         name = variable_in(users[0], number) if users else ""
         source = self._by_place.setdefault((stack, number), Source(label, letter=name))
+        self._lost[place] = stack, source
         return self._noted(number, source)
 
     def _noted(self, number: Any, formula: Formula) -> Any:
@@ -127,6 +134,12 @@ def _position(code: CodeType, instruction: int) -> str:
 @lru_cache(maxsize=4096)
 def _positions(code: CodeType) -> tuple[tuple[int | None, ...], ...]:
     return tuple(code.co_positions())
+
+
+@lru_cache(maxsize=4096)
+def _constants(code: CodeType) -> frozenset[int]:
+    """The identities of the constants of code, which keeps them."""
+    return frozenset(map(id, code.co_consts))
 
 
 @lru_cache(maxsize=4096)
