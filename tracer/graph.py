@@ -13,7 +13,7 @@ from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from operator import attrgetter, is_
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -345,7 +345,7 @@ def rebuild(
     """
 
     def changed(node: Node, new: dict[Node, Node]) -> Node:
-        return change(node, tuple([new[operand] for operand in node.operands]))
+        return change(node, tuple(map(new.__getitem__, node.operands)))
 
     return rebuild_from(graph, changed, labels)
 
@@ -465,11 +465,9 @@ def made_anew(node: Node, operands: tuple[Node, ...]) -> Node:
 
 def with_operands(node: Node, operands: tuple[Node, ...]) -> Node:
     """The node itself if nothing changed, else the same operator on other operands."""
-    if all(map(is_, operands, node.operands)):
+    if operands == node.operands:  # as nodes are equal only to themselves
         return node
-    specs = ((new.spec, old.spec) for new, old in zip(operands, node.operands) if new is not old)
-    is_same = all(new is old or new == old for new, old in specs)
-    if is_same and len(operands) == len(node.operands):
+    if tuple(map(spec_of_node, operands)) == tuple(map(spec_of_node, node.operands)):
         return made_anew(node, operands)
     return make_node(node.operator, operands, node.attributes, node.origin, node.name)
 

@@ -50,6 +50,8 @@ def identity_of(
         of_body: what bodies of loops that are alike share.
         of_size: what sizes that are equal for a reason share; others may agree by chance.
     """
+    if not node.attributes:
+        return node.operator, node.operands, ()
     attributes = (  # as text: 0.0 is not -0.0
         (name, type(value), _text(value, of_body), formulas_in(value, of_size))
         for name, value in sorted(node.attributes.items())

@@ -66,14 +66,28 @@ UNKNOWN = Origin("", 0, "")
 _override: ContextVar[Origin | None] = ContextVar("origin", default=None)
 
 
-@contextmanager
-def located_at(origin: Origin) -> Iterator[None]:
-    """Values made inside come from `origin`, whatever line is being executed."""
-    token = _override.set(replace(origin, target="") if origin.target else origin)
-    try:
-        yield
-    finally:
-        _override.reset(token)
+class located_at:
+    """Values made inside come from `origin`, whatever line is being executed.
+
+    A class, and no generator: passes enter it for each node.
+    """
+
+    __slots__ = ("_origin", "_token")
+
+    def __init__(self, origin: Origin) -> None:
+        self._origin = origin
+
+    def __enter__(self) -> None:
+        origin = self._origin
+        self._token = _override.set(_without_target(origin) if origin.target else origin)
+
+    def __exit__(self, *error: object) -> None:
+        _override.reset(self._token)
+
+
+@lru_cache(maxsize=4096)
+def _without_target(origin: Origin) -> Origin:
+    return replace(origin, target="")
 
 
 @contextmanager

@@ -43,12 +43,19 @@ IDENTITIES: dict[str, Callable[[Node], Any]] = {}
 """By operator what tells its nodes apart, where nodes that are written differently have the same value."""
 
 
+MOST_SIMPLEST = 1 << 18
+"""Nodes that are remembered; a long trace has fewer."""
+_simplest: dict[Set[str], set[int]] = {}
+"""By what stays: nodes that no rewrite changes, by serial number, which a node keeps under another name."""
+
+
 def rewrite(*names: str) -> Callable[[Rewrite], Rewrite]:
     """Enter a rewrite in the table for the operators named; it returns None where it does not apply."""
 
     def enter(function: Rewrite) -> Rewrite:
         for name in names:
             REWRITES.setdefault(name, []).append(function)
+        _simplest.clear()
         return function
 
     return enter
@@ -72,7 +79,7 @@ def simplify_differentiable(graph: Graph) -> Graph:
 
 
 class Simplifier:
-    """`simplify` for one graph in pass after pass: a node that no rewrite changed is not tried again.
+    """`simplify` for one graph in pass after pass: a node that no rewrite has changed is not tried again.
 
     Args:
         is_last: whether the graph is not differentiated any more; else what only derivatives see stays.
@@ -80,8 +87,11 @@ class Simplifier:
 
     def __init__(self, is_last: bool = True) -> None:
         self._kept: Set[str] = frozenset() if is_last else OF_DERIVATIVES
-        self._simplest: set[int] = set()
-        """By serial number, which a node keeps under another name."""
+        self._simplest = _simplest.setdefault(self._kept, set())
+        if len(self._simplest) > MOST_SIMPLEST:
+            self._simplest.clear()
+        self._attributes: dict[int, Any] = {}
+        """Of nodes, by the same number, what their attributes are as text."""
         self._unchanged: Graph | None = None
         self.__name__ = "simplify"
 
@@ -102,21 +112,27 @@ class Simplifier:
             if result.serial not in self._simplest:
                 result = _simplified(result, self._kept)
                 self._simplest.add(result.serial)
-            return _shared(result, known, labels)
+            return self._shared(result, known, labels)
 
         return rebuild(graph, change, labels)
 
+    def _shared(self, node: Node, known: dict[Any, Node], labels: Labels) -> Node:
+        """The first node made of the same operator, operands and attributes."""
+        if node.is_input:
+            return node
+        identify = IDENTITIES.get(node.operator.name)
+        key = self._identity(node) if identify is None else (node.operator, identify(node))
+        first = known.setdefault(key, node)
+        if first is not node and first.origin.is_backward and not node.origin.is_backward:
+            labels.origins.setdefault(first, node.origin)  # forward computes it, whoever made it first
+        return first
 
-def _shared(node: Node, known: dict[Any, Node], labels: Labels) -> Node:
-    """The first node made of the same operator, operands and attributes."""
-    if node.is_input:
-        return node
-    identify = IDENTITIES.get(node.operator.name, identity_of)
-    key = (node.operator, identify(node))
-    first = known.setdefault(key, node)
-    if first.origin.is_backward and not node.origin.is_backward:
-        labels.origins.setdefault(first, node.origin)  # forward computes it, whoever made it first
-    return first
+    def _identity(self, node: Node) -> Any:
+        """As `identity_of`; what attributes are as text is found once."""
+        if (attributes := self._attributes.get(node.serial)) is None:
+            *_, attributes = identity_of(node)
+            self._attributes[node.serial] = attributes
+        return node.operator, node.operands, attributes
 
 
 def _simplified(node: Node, kept: Set[str]) -> Node:
