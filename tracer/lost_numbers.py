@@ -31,8 +31,8 @@ class LostNumbers:
         """What calls the function that is traced."""
         self._by_object: dict[int, tuple[float, Formula]] = {}
         self._by_place: dict[Any, Source] = {}
-        self._lost: dict[Any, tuple[Any, Source]] = {}
-        """The same by identities of code, each with the code, which keeps these."""
+        self._lost: dict[Any, tuple[list[CodeType], Source]] = {}
+        """The same by identities of all code that runs, pullback's too, with the code, which keeps these."""
 
     def named(self, number: Any) -> Any:
         """The number, with an origin of its own if it may follow from sizes."""
@@ -48,7 +48,7 @@ class LostNumbers:
         users = [one for one in frames if not is_own(one.f_code)]
         if any(id(number) in _constants(user.f_code) for user in users):
             return number
-        place = (number, *[(id(one.f_code), one.f_lasti) for one in users])
+        place = (number, *[(id(one.f_code), one.f_lasti) for one in frames])
         if (before := self._lost.get(place)) is not None:
             return self._noted(number, before[1])
         formula = formula_in(users[0], number) if users else None
@@ -60,7 +60,7 @@ class LostNumbers:
         label = "".join(f"{code.co_name} {_position(code, instruction)} " for code, instruction in stack)
         name = variable_in(users[0], number) if users else ""
         source = self._by_place.setdefault((stack, number), Source(label, letter=name))
-        self._lost[place] = stack, source
+        self._lost[place] = [one.f_code for one in frames], source
         return self._noted(number, source)
 
     def _noted(self, number: Any, formula: Formula) -> Any:
