@@ -216,8 +216,8 @@ def make_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
     return new_node(creation.parameter, (), {"spec": spec}, spec, origin, name)
 
 
-def make_named_input(spec: Spec, name: str, origin: Origin = UNKNOWN, sizes_of: str = "") -> Node:
-    """An input of the user's function, whose sizes get their names from it, or as those of another one.
+def make_named_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
+    """An input of the user's function, whose sizes get their names from it.
 
     Raises:
         EagerOnlyError: it is complex.
@@ -227,7 +227,7 @@ def make_named_input(spec: Spec, name: str, origin: Origin = UNKNOWN, sizes_of: 
             f"complex numbers have no form in compiled code{at_caller()}. Compute with them outside of the "
             "compiled function, or with their parts, or leave that function uncompiled."
         )
-    return make_input(spec.with_shape(dims.named(spec.shape, sizes_of or name)), name, origin)
+    return make_input(spec.with_shape(dims.named(spec.shape, name)), name, origin)
 
 
 def constant(value: Scalar, spec: Spec) -> Node:

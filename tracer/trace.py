@@ -289,8 +289,6 @@ class Trace:
         self._depths: dict[Node, int] = {}
         """Of values how many bodies are around what they are made of; those not in it are made of others."""
         self._presets: dict[int, tuple[np.ndarray, Node]] = {}
-        self._names: dict[tuple[Any, ...], str] = {}
-        """Of captured arrays by what they hold."""
         self._captured: list[_Captured] = []
         self._latest_pairs: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         """By id, complex arrays that were captured, and their pairs, which show the same memory."""
@@ -321,18 +319,11 @@ class Trace:
             require_supported(array.dtype, self.name, "a captured array")
             if array.dtype.kind == "c":
                 return of_pairs(self._pairs(array))
-            name = f"captured_{len(self._captured)}"
-            node = make_named_input(spec_of(array), name, sizes_of=self._first_equal(array, name))
+            node = make_named_input(spec_of(array), f"captured_{len(self._captured)}")
             found = self._latest[id(array)] = _Captured(array, array.copy(), node)
             self._captured.append(found)
             self.values.give(node, found.content, varies=False)
         return found.node
-
-    def _first_equal(self, array: np.ndarray, name: str) -> str:
-        """The name of the first captured array that is equal: if each step makes one, all have its sizes."""
-        if array.nbytes > LARGEST_SHARED:
-            return name
-        return self._names.setdefault((array.shape, array.dtype, array.tobytes()), name)
 
     def _pairs(self, array: np.ndarray) -> Node:
         """The input node of complex numbers as pairs of real ones, one for all uses of an array."""

@@ -444,7 +444,7 @@ def test_the_text_of_a_module_says_what_llvmlite_says(monkeypatch, tmp_path):
         texts.append((assembly(module), str(module)))
         return texts[-1][0]
 
-    monkeypatch.setattr(numba_backend, "assembly", recorded)
+    monkeypatch.setattr(objects, "assembly", recorded)
     pb.grad(pb.compile(lambda x, i: np.where(x[i] > 0, np.tanh(x) * x[i], i).sum()))(np.ones(3), np.arange(3))
     module = store.load_module(store.write_module(LOOPS, "test"))
     compile_function(module, "scaled", (array(), array()), CompileOptions(brief_loops=frozenset({0})))
