@@ -110,14 +110,11 @@ class Standpoint:
     """Whether, after no and after yes, what Python holds without a name stays until it asks here again."""
     leaves: tuple[bool, bool] = (True, True)
     """Whether no and yes end the innermost loop around the question."""
-    kinds: tuple[Any, ...] = ()
-    """Of each of the traced values its class, and what it is on the tape."""
-    same: tuple[tuple[tuple[str, Node], Any], ...] = ()
-    """Names, nodes and kinds of variables that hold the same traced values as others."""
     lists: tuple[tuple[Any, int, int, Any], ...] = ()
     """What may grow: lists that variables hold, how long they are, and what their last elements are."""
-    arrays: tuple[tuple[Any, Any], ...] = ()
-    """What may become a traced value: plain arrays that variables hold, and of which kind they are."""
+    values: tuple[tuple[int, Any, Any, Any], ...] = ()
+    """What may be of one kind in all turns: numbers, plain arrays and traced values that variables hold.
+    Of each the run of the function, the variable, the node, and the kind, which is None for a number."""
     calls_itself: bool = False
     """Whether the function that asks has been called by itself."""
     unnamed: tuple[int, ...] = ()

@@ -25,10 +25,10 @@ import numpy as np
 from ...tracer.graph import Node, constant, make_node
 from ...tracer.ops.creation import full
 from ...tracer.ops.elementwise import add, identity
-from ...tracer.origin import UNKNOWN, Origin
+from ...tracer.origin import UNKNOWN, Origin, is_own
 from ...tracer.records import record
-from ...tracer.trace import Guard, Standpoint, Trace
-from ..bytecode.liveness import is_in_loop, loop_begun_by, loop_over, loops_around
+from ...tracer.trace import ConstantNeeded, Guard, Standpoint, Trace
+from ..bytecode.liveness import is_in_loop, live_variables, loop_begun_by, loop_over, loops_around
 from ..bytecode.write_instructions import instructions_of
 from ..tape.apply import apply, of_kind
 from ..tensors.growing import GrowingList, Rows, row_of
@@ -37,12 +37,12 @@ from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
 from .counted_loops import Elements, elements_of
 from .first_turns import (
-    NUMBERS,
     Kind,
     can_become,
     is_number,
     is_traced,
     kind_of_plain,
+    kind_on_tape,
     may_become,
     writes_in_place,
 )
@@ -163,33 +163,22 @@ def counted(
 
 
 def _becoming(asked: Sequence[Standpoint]) -> dict[LoopCounter, LoopCounter]:
-    """The variables of functions that ask in loops which begin as numbers, and are traced values later.
+    """What begins as a number in loops that ask, and is a traced value later: variables, and parts of these.
 
-    Or as plain arrays, as arguments, or as traced values that do not require grad yet. Numbers are of double
-    precision, of which it makes no difference whether they are Python's.
+    Or as a plain array, as an argument, or as a traced value that does not require grad yet. Numbers are of
+    double precision, of which it makes no difference whether they are Python's.
     """
+    runs: dict[tuple[int, LoopCounter], list[tuple[Node | None, Kind | None]]] = {}
+    for standpoint in asked:
+        for run, counter, node, kind in standpoint.values:
+            runs.setdefault((run, counter), []).append((node, kind))
     found: dict[LoopCounter, LoopCounter] = {}
-    runs: dict[Any, list[Standpoint]] = {}
-    for one in asked:
-        runs.setdefault(one.place[0], []).append(one)
-    for standpoints in runs.values():
-        first, last = standpoints[0], standpoints[-1]
-        code = first.code[0]
-        begins: dict[str, tuple[Node | None, Kind | None]] = {
-            one.place: (None, None)
-            for one, _ in first.numbers
-            if one.code == code and isinstance(one.place, str) and not one.way
-        }
-        begins |= {one.place: (None, kind) for one, kind in first.arrays if one.code == code}
-        for (name, node), kind in reversed([*zip(first.variables, first.kinds), *first.same]):
-            begins[name] = node, kind
-        for (name, node), kind in zip(last.variables, last.kinds):
-            before, former = begins.get(name, (node, kind))
-            if node.is_input or name not in _own_names(code):
-                continue
-            if can_become(code, former, kind, is_given=before is None or before.is_input):
-                counter = LoopCounter(code, name)
-                found[counter] = replace(counter, becomes=kind)
+    for (_, counter), states in runs.items():
+        (before, former), (node, kind) = states[0], states[-1]
+        if node is None or kind is None or node.is_input:
+            continue
+        if can_become(counter.code, former, kind, is_given=before is None or before.is_input):
+            found[counter] = replace(counter, becomes=kind)
     return found
 
 
@@ -239,6 +228,10 @@ class Counting:
         self.ranges: set[LoopCounter] = set()
         self._running: dict[FrameType, dict[int, CountedSteps]] = {}
         self.elements = Held()
+        self._made_numbers: set[LoopCounter] = set()
+        """The variables whose arrays without dimensions are numbers: `x += y` does not write into these."""
+        self._may_write = False
+        """Whether code of the user's has run since the trace began that may write into them."""
         self._began: dict[int, tuple[Tensor, Any]] = {}
         """By identity, what stands for numbers that become something else, and the numbers."""
         self.count(counters)
@@ -336,9 +329,10 @@ class Counting:
     def _become(self, value: Any, counter: LoopCounter, becomes: Kind) -> Any:
         """What a variable holds as what it is in later turns."""
         made = self._made(value, becomes)
-        if becomes.of not in NUMBERS:
-            self.elements.note(counter, value)
-            self.elements.note(counter, made)
+        self.elements.note(counter, value)
+        self.elements.note(counter, made)
+        if becomes.of is NumpyScalar and type(value) is NumpyTensor:
+            self._made_numbers.add(counter)
         is_plain = not issubclass(type(value), Tensor) or type(value) is NumpyTensor
         if is_plain and not becomes.spec.shape:
             self._began[id(made)] = made, value
@@ -377,7 +371,8 @@ class Counting:
         if counter.grows is not None:
             return self._growing(self._list_at(found, counter.way) if counter.way else found, counter)
         if counter.becomes is not None:
-            return self.traced(found, counter) if may_become(code, found, counter.becomes) else None
+            value = dict(self._values_of(found)).get(counter.way)
+            return self.traced(value, counter) if may_become(code, value, counter.becomes) else None
         value = dict(self._numbers_of(found)).get(counter.way)
         return None if value is None else self.traced(value, counter)
 
@@ -407,6 +402,7 @@ class Counting:
             return
 
         def called(frame: FrameType, event: str, arg: Any) -> Any:
+            self._may_write = self._may_write or (not is_own(frame.f_code) and writes_in_place(frame.f_code))
             named = self._named.get(frame.f_code, ())
             return at_line if any(one.is_from_start for _, one in named) else None
 
@@ -420,6 +416,12 @@ class Counting:
             yield
         finally:
             sys.settrace(None)
+
+    def require_unwritten(self) -> None:
+        """Raises ConstantNeeded where code has written into what something else stands for."""
+        self.elements.require_unwritten()
+        if self._may_write and self._made_numbers:
+            raise ConstantNeeded({*self._made_numbers})
 
     def put_back(self) -> None:
         """Let what holds traced values as they were given hold the numbers again: others may see it, too."""
@@ -464,19 +466,38 @@ class Counting:
             return iter([((), value)] if id(value) not in self._outside else [])
         return numbers_within(value, lambda one: type(one) is list, lambda one: id(one) in self._outside)
 
-    def arrays(self, frame: FrameType) -> Iterator[tuple[LoopCounter, Kind]]:
-        """The plain arrays that variables of a function under way hold, and of which kind they are."""
+    def values(
+        self, run: int, frame: FrameType
+    ) -> Iterator[tuple[int, LoopCounter, Node | None, Kind | None]]:
+        """The numbers, plain arrays and traced values that the next instructions of a function can read.
+
+        Of each the run of the function, the node of a traced value, and the kind, which is None for a number.
+        """
         code = frame.f_code
+        live = live_variables(code, frame.f_lasti)
         for name, value in frame.f_locals.items():
-            kind = kind_of_plain(value)
-            if kind is not None and name in _own_names(code):
-                yield LoopCounter(code, name), kind
+            if name not in _own_names(code) or not (live is None or name in live or name in code.co_cellvars):
+                continue
+            for way, one in self._values_of(value):
+                node = one.payload if is_traced(one) else None
+                kind = kind_of_plain(one) if node is None else kind_on_tape(one)
+                yield run, LoopCounter(code, name, way), node, kind
+
+    def _values_of(self, value: Any) -> Iterator[tuple[Way, Any]]:
+        """The numbers, plain arrays and traced values of what a variable holds, with the ways to them."""
+        if _may_be_traced(value):
+            return iter([((), value)])
+        return numbers_within(value, _may_be_traced, lambda one: id(one) in self._outside)
 
     def _numbers_of(self, value: Any) -> Iterator[tuple[Way, Any]]:
         """The numbers of what a variable holds, with the ways to them."""
         if is_number(value):
             return iter([((), value)])
         return numbers_within(value, is_number, lambda one: id(one) in self._outside)
+
+
+def _may_be_traced(value: Any) -> bool:
+    return is_number(value) or is_traced(value) or kind_of_plain(value) is not None
 
 
 def _put(frame: FrameType, name: str, value: Any) -> None:

@@ -58,7 +58,9 @@ def is_number(value: Any) -> bool:
 
 
 def can_become(code: CodeType, kind: Kind | None, other: Kind, is_given: bool) -> bool:
-    """Whether what is of a kind may be of another one: nobody writes into it; None for numbers.
+    """Whether what is of a kind may be of another one; None for numbers.
+
+    What code writes into arrays is found out when the trace ends (`Held`): here only what it does not show.
 
     Args:
         is_given: whether it is there before the function runs, so that turns that leave it as it is differ
@@ -71,21 +73,19 @@ def can_become(code: CodeType, kind: Kind | None, other: Kind, is_given: bool) -
     is_array = kind.of is other.of in (NumpyTensor, TorchTensor) and kind.spec == other.spec
     is_float = other.spec.is_float and bool(other.spec.shape)
     is_other = is_given or kind != other
-    return is_array and is_float and is_other and _is_on_tape_like(kind, other) and not writes_in_place(code)
+    return is_array and is_float and is_other and _is_on_tape_like(kind, other)
 
 
 def _can_be_number(code: CodeType, kind: Kind | None, other: Kind, is_given: bool) -> bool:
     if kind is None:
-        return other.of in NUMBERS or (other.of is TorchTensor and not writes_in_place(code))
+        return other.of in (*NUMBERS, TorchTensor)
     if kind == other:
-        return is_given and (kind.of in NUMBERS or not writes_in_place(code))
+        return is_given
     if kind.of is other.of is TorchTensor:
-        return is_given and _is_on_tape_like(kind, other) and not writes_in_place(code)
-    is_number = kind.of is other.of is PythonNumber or (
-        other.of is NumpyScalar
-        and (kind.of in NUMBERS or (kind.of is NumpyTensor and not writes_in_place(code)))
-    )
-    return is_number and _is_on_tape_like(kind, other)
+        return is_given and _is_on_tape_like(kind, other)
+    is_array = kind.of is NumpyTensor and not writes_in_place(code)  # a number that is made of one is none
+    is_number = other.of is NumpyScalar and (kind.of in NUMBERS or is_array)
+    return (is_number or kind.of is other.of is PythonNumber) and _is_on_tape_like(kind, other)
 
 
 def _is_on_tape_like(kind: Kind, other: Kind) -> bool:
@@ -100,8 +100,9 @@ def may_become(code: CodeType, value: Any, becomes: Kind) -> bool:
             return type(value) is bool and becomes.spec == TRUTH
         return becomes.spec == DOUBLE and not (becomes.of is PythonNumber and isinstance(value, np.generic))
     plain = kind_of_plain(value)
-    if plain is not None:
-        return can_become(code, plain, becomes, is_given=True)
+    if plain is not None:  # what NumPy writes into an array of its own, nothing counts
+        is_written = type(value) is np.ndarray and writes_in_place(code)
+        return not is_written and can_become(code, plain, becomes, is_given=True)
     if not is_traced(value) or value._view is not None or value._hooks is not None:
         return False
     return can_become(code, kind_on_tape(value), becomes, value.payload.is_input)

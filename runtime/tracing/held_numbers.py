@@ -20,7 +20,7 @@ MOST_PARTS = 64
 def numbers_within(
     value: Any, is_number: Callable[[Any], bool], is_outside: Callable[[Any], bool]
 ) -> Iterator[tuple[Way, Any]]:
-    """The numbers inside of a value that may be replaced, with the ways to them.
+    """The numbers inside of a value, or what else is sought, that may be replaced, with the ways to them.
 
     Args:
         is_outside: whether something was there before the function began, so that nothing in it is replaced.

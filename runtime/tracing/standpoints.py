@@ -45,7 +45,6 @@ from ..values.tensor import Device, PartAt, Rearranged, Tensor
 from ..values.value_kinds import NumpyScalar
 from . import asked_numbers, counters
 from .counters import CountedSteps, Counting
-from .first_turns import Kind, kind_on_tape
 
 MOST_VALUES = 2000
 """That are compared at a standpoint."""
@@ -76,7 +75,8 @@ class Standpoints:
         self.counting = counting
         self._numbers = itertools.count()
         self._runs: dict[FrameType, int] = {}
-        """Runs of functions that have asked, numbered: held, so that no other run takes the place of one."""
+        """Runs of functions that have asked, or called what has, numbered: held, so that no other run takes
+        the place of one."""
 
     def forget(self) -> None:
         """Let go of all functions that have asked."""
@@ -104,9 +104,7 @@ class Standpoints:
         before = frames[: frames.index(users[0])] if users else []
         if not users or {frame.f_code.co_filename for frame in before} - ASKING:
             return None
-        run = self._runs.get(users[0])
-        if run is None:
-            run = self._runs[users[0]] = next(self._numbers)
+        runs = [*map(self._run, users)]
         for frame in users:
             self.counting.enter(frame)
             if not self.asks_identity:
@@ -116,17 +114,17 @@ class Standpoints:
         callers = tuple((frame.f_code, frame.f_lasti) for frame in frames[len(before) + 1 :])
         following = (users[0].f_lasti,) if branch is None else branch.following
         code = users[0].f_code, following, *callers
-        place = run, code
+        place = runs[0], code
         described = _Described(self.trace, self.asks_identity)
         own, *others = map(described.frame, users, loops)
         tensors = tuple(described.tensors)
         numbers = tuple(one for frame in users for one in self.counting.numbers(frame))
         lists = tuple(one for frame in users for one in self.counting.lists(frame))
-        arrays = tuple(self.counting.arrays(users[0]))
+        values = tuple(one for run, frame in zip(runs, users) for one in self.counting.values(run, frame))
         repeats = any(is_in_loop(frame.f_code, frame.f_lasti) for frame in users)
         known = Standpoint(
             code, place, tensors, None, numbers, repeats,
-            kinds=tuple(described.kinds), same=tuple(described.same), lists=lists, arrays=arrays,
+            lists=lists, values=values,
             calls_itself=any(frame.f_code is users[0].f_code for frame in users[1:]),
             unnamed=tuple(unnamed_values(frame.f_code, frame.f_lasti) for frame in users),
             leaves=(True, True) if branch is None else branch.leaves,
@@ -134,6 +132,13 @@ class Standpoints:
         if branch is None or not described.is_whole:
             return known
         return replace(known, held=((self._modes(), own), others), stays=branch.stays)
+
+    def _run(self, frame: FrameType) -> int:
+        """The number of the run of a function."""
+        found = self._runs.get(frame)
+        if found is None:
+            found = self._runs[frame] = next(self._numbers)
+        return found
 
     def _modes(self) -> Any:
         trace = self.trace
@@ -152,8 +157,6 @@ class _Described:
 
     Attributes:
         tensors: of each traced value its name and its node.
-        kinds: its class, and its place on the tape.
-        same: both of variables that hold one of them as well.
         is_whole: whether there is nothing else that cannot be compared.
     """
 
@@ -161,8 +164,6 @@ class _Described:
         self.trace = trace
         self.asks_identity = asks_identity
         self.tensors: list[tuple[str, Node]] = []
-        self.kinds: list[Kind] = []
-        self.same: list[tuple[tuple[str, Node], Kind]] = []
         self._known: dict[int, int] = {}
         """The number of each object that has been seen: what is one object at one standpoint is at others."""
         self._kept: list[Any] = []
@@ -185,8 +186,6 @@ class _Described:
         return variables, steps
 
     def _variable(self, value: Any, name: str) -> Any:
-        if id(value) in self._known and issubclass(type(value), Tensor) and isinstance(value.payload, Node):
-            self.same.append(((name, value.payload), kind_on_tape(value)))
         try:
             return self.value(value, name)
         except Incomparable:
@@ -281,7 +280,6 @@ class _Described:
         if not isinstance(payload, Node):
             return state, self._array(payload)
         self.tensors.append((name, payload))
-        self.kinds.append(kind_on_tape(value))
         return state, payload.spec, self.trace.known_answers(payload)
 
     def _place(self, place: Mapping[str, Any] | PartAt | Rearranged, name: str) -> Any:

@@ -563,7 +563,7 @@ class _Run:
                     "is used up. Write a loop, or pass what ends the recursion as a static argument, e.g. "
                     "@compile(static_argnames=...)."
                 ) from None
-        self.counting.elements.require_unwritten()
+        self.counting.require_unwritten()
         self._check_arguments(before, contents_of((args, kwargs)))
         substitution.check()
         return result
