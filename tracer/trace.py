@@ -96,12 +96,16 @@ class Standpoint:
     code: Any
     """The instruction; equal where Python asks there again, in this run of its function or in another one."""
     place: Any
-    """The same, in one run."""
+    """The same, in one run of the function that turns run in."""
     variables: tuple[tuple[str, Node], ...]
     """Names and nodes of the traced values."""
     held: tuple[Any, Any] | None = None
-    """Everything else, in a form that is equal only where it is the same: what the function can read that is
-    under way, and what those can that have called it. None where nothing can tell."""
+    """Everything else, in a form that is equal only where it is the same: modes, and what functions under way
+    can read, the one that asks first. None where nothing can tell."""
+    anchor: int = 0
+    """Which of these functions turns run in: of those before it each turn may have runs of its own."""
+    compared: int = 0
+    """How many of the functions hold nothing else, and were called by the one behind them, not from C."""
     numbers: tuple[tuple[Any, Any], ...] = ()
     """What may be counters: Python's numbers that variables hold, and loops over what may be a `range`."""
     is_in_loop: bool = False
@@ -117,8 +121,14 @@ class Standpoint:
     Of each the run of the function, the variable, the node, and the kind, which is None for a number."""
     calls_itself: bool = False
     """Whether the function that asks has been called by itself."""
-    unnamed: tuple[int, ...] = ()
-    """How many values the interpreter holds without a name, in the function that asks and in its callers."""
+    unknown: tuple[int, ...] = ()
+    """How many unnamed values of each function under way are not compared."""
+
+    @property
+    def held_within(self) -> Any:
+        """What is held up to the function that turns run in."""
+        modes, functions = self.held or (None, ())
+        return modes, functions[: self.anchor + 1]
 
 
 @record(frozen=True, eq=False, slots=True)

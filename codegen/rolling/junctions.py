@@ -6,8 +6,8 @@ stretch of code, with the values that the way before has left. So `n` choices af
 choices, not 2**n ways, and a call that combines known answers in a new way takes a known way.
 
 Two questions of turns are one where the instruction is the same, and all that Python can read, but for
-values; where the interpreter holds nothing without a name but what it holds where turns begin; and where a
-turn comes to it once. Whoever rolls the turns finds out whether what follows is the same graph of what
+values; where the interpreter holds what is not compared only where it does as turns begin; and where a turn
+comes to it once. Whoever rolls the turns finds out whether what follows is the same graph of what
 variables hold.
 """
 
@@ -96,15 +96,16 @@ def _state(head: Guard, guard: Guard) -> Any:
     mine, begins = guard.standpoint, head.standpoint
     if mine is None or begins is None or mine.held is None or begins.held is None:
         return None
-    if guard.node.spec != TRUTH or len(mine.unnamed) < len(begins.unnamed):
+    inside = len(mine.unknown) - len(begins.unknown) + begins.anchor
+    """Functions that those have called which are under way where turns begin."""
+    if guard.node.spec != TRUTH or not 0 <= inside <= mine.compared:
         return None
-    *inside, there = mine.unnamed[: len(mine.unnamed) - len(begins.unnamed) + 1]
-    stays = mine.stays[bool(guard.answer)] if not inside else there <= begins.unnamed[0] and not any(inside)
-    if not stays:
+    is_left_alone = mine.unknown[inside] <= begins.unknown[begins.anchor]
+    if not (is_left_alone if inside else mine.stays[bool(guard.answer)]):
         return None
-    own, others = mine.held
+    modes, functions = mine.held
     variables = [(name, node.spec) for name, node in mine.variables]
-    return mine.code, own, others[: len(inside)], variables
+    return mine.code, modes, functions[: inside + 1], variables
 
 
 def _is_ordered(before: Mapping[int, AbstractSet[Any]]) -> bool:

@@ -93,18 +93,13 @@ class Refused:
 def next_runs(trace: RolledTurns, refused: Refused) -> list[Run]:
     """The runs of a loop that has no others in it; none if there are no more loops.
 
-    Those that took no turn are among them, where a loop around may take as many turns as it likes. Questions
-    within a turn that have one answer again and again are a loop if there is no other one.
+    Those that took no turn are among them, where a loop around may take as many turns as it likes.
     """
     windows = [
         (range(trace.place(start), trace.place(stop)), start - 1)
         for start, stop in zip(trace.starts, (*trace.starts[1:], sys.maxsize))
     ]
-    searched = (
-        [run for window, since in windows for run in _runs(trace, window, refused, is_end, since=since)]
-        for is_end in (_leaves_loop, _is_any)
-    )
-    runs = next(filter(None, searched), [])
+    runs = [run for window, since in windows for run in _runs(trace, window, refused, since=since)]
     if not runs:
         return []
     chosen, outer = runs[0], {one.outer for one in runs}
@@ -133,19 +128,21 @@ def _is_any(end: Guard) -> bool:
 
 
 def _runs(
-    trace: RolledTurns,
-    window: range,
-    refused: Refused,
-    is_end: Callable[[Guard], bool],
-    outer: int | None = None,
-    since: int = -1,
+    trace: RolledTurns, window: range, refused: Refused, outer: int | None = None, since: int = -1
 ) -> Iterator[Run]:
-    """The runs of loops among some guards, those in the turns of others before these."""
-    for heads in _loops(trace, window, refused, is_end, is_inner=outer is not None):
+    """The runs of loops among some guards, those in the turns of others before these.
+
+    In front of those that end with an answer, as the program is written, questions with one answer again and
+    again are a loop, too.
+    """
+    found = _loops(trace, window, refused, _leaves_loop, is_inner=outer is not None)
+    before = range(window.start, found[0][0]) if found else window
+    found[:0] = _loops(trace, before, refused, _is_any, is_inner=outer is not None)
+    for heads in found:
         run = Run(tuple(trace.numbers[head] for head in heads), outer, since)
         for head, following in pairwise(heads):
             inside = range(head + 1, following)
-            yield from _runs(trace, inside, refused, is_end, run.end, trace.numbers[head])
+            yield from _runs(trace, inside, refused, run.end, trace.numbers[head])
         yield run
 
 
@@ -203,11 +200,11 @@ def is_same_state(one: Guard, other: Guard) -> bool:
 
 
 def _is_same_loop(one: Guard, other: Guard) -> bool:
-    """Whether Python does the same from two questions on, as long as it runs the function that asks."""
+    """Whether Python does the same from two questions on, as long as it runs the function of the turns."""
     mine, theirs = one.standpoint, other.standpoint
     if mine is None or theirs is None or mine.held is None or theirs.held is None:
         return False
-    is_same = mine.code == theirs.code and mine.held[0] == theirs.held[0]
+    is_same = mine.code == theirs.code and mine.held_within == theirs.held_within
     return is_same and _has_same_variables(one, other)
 
 

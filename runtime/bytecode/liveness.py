@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dis
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -123,7 +125,7 @@ def live_variables(code: CodeType, instruction: int) -> frozenset[str] | None:
             found = flow.reads | (_live_after(flow, live) - flow.writes)
             changes = changes or found != live[offset]
             live[offset] = found
-    return _live_after(flows[max(offset for offset in flows if offset <= instruction)], live)
+    return _live_after(flows[_instruction_at(code, instruction)], live)
 
 
 def _live_after(flow: Flow, live: dict[int, frozenset[str]]) -> frozenset[str]:
@@ -227,19 +229,29 @@ def _is_same(code: CodeType, one: int, other: int, most: int) -> bool:
 
 def _stays(code: CodeType, instruction: int, answer: int, known: frozenset[int]) -> bool:
     """Whether the unnamed values held at a question that are not known are left alone until the next one."""
-    branches, held = _branches(code), _unnamed(code, instruction)
-    while held and held - 1 in known:
-        held -= 1
+    branches = _branches(code)
     same = {place for place, following in branches.items() if following == branches[instruction]}
+    return _stay(code, (branches[instruction][answer],), same, unknown_values(code, instruction, known))
+
+
+@lru_cache(maxsize=4096)
+def stays_around(code: CodeType, instruction: int, known: frozenset[int] = frozenset()) -> bool:
+    """The same of those held while an instruction calls, until it calls again."""
+    place = _instruction_at(code, instruction)
+    return _stay(code, _flows(code)[place].following, {place}, unknown_values(code, place, known))
+
+
+def _stay(code: CodeType, following: Sequence[int], same: AbstractSet[int], held: int) -> bool:
+    """Whether so many unnamed values are left alone on all ways to some instructions."""
     before: dict[int, list[int]] = {}
-    pending, reached = [branches[instruction][answer]], set(same)
+    pending, reached = [*following], set(same)
     while pending:
         place = pending.pop()
         if place not in reached:
             reached.add(place)
             pending += _flows(code)[place].following
-            for following in _flows(code)[place].following:
-                before.setdefault(following, []).append(place)
+            for one in _flows(code)[place].following:
+                before.setdefault(one, []).append(place)
     returning: set[int] = set()
     pending = [place for one in same for place in before.get(one, ())]
     while pending:
@@ -247,7 +259,7 @@ def _stays(code: CodeType, instruction: int, answer: int, known: frozenset[int])
         if place not in returning:
             returning.add(place)
             pending += before.get(place, ())
-    return held is not None and all(_leaves(code, place, held) for place in returning)
+    return all(_leaves(code, place, held) for place in returning)
 
 
 def _leaves_loop(code: CodeType, instruction: int) -> tuple[bool, bool]:
@@ -281,19 +293,46 @@ def _unnamed(code: CodeType, instruction: int) -> int | None:
 
 
 @lru_cache(maxsize=4096)
-def unnamed_values(code: CodeType, instruction: int) -> int:
-    """How many values the interpreter holds while an instruction asks or calls, besides what that takes.
+def unknown_values(code: CodeType, instruction: int, known: frozenset[int] = frozenset()) -> int:
+    """How many unnamed values are held while an instruction asks, calls or yields, besides what that takes.
 
-    Where that is not known, as many as there are.
+    Where nothing tells, as many as there may be.
+
+    Args:
+        known: the places of unnamed values that are compared as variables are: of the last ones.
     """
-    if instruction in _branches(code):
-        found = _unnamed(code, instruction)
+    place = _instruction_at(code, instruction)
+    one, after = _instructions(code)[place], _places(code)[place]
+    if place in _branches(code):
+        found = _unnamed(code, place)
+    elif one.opname in SUSPENDING:
+        found = _before(code, place)
     else:
-        one, after = _instructions(code).get(instruction), _places(code).get(instruction)
         found = None if after is None else _depth(code, after)
-        if found is not None and one is not None and one.opname in CALLS:
+        if found is not None and one.opname in CALLS:
             found -= 1
-    return code.co_stacksize if found is None else found
+    if found is None:
+        return code.co_stacksize
+    while found and found - 1 in known:
+        found -= 1
+    return found
+
+
+def _before(code: CodeType, place: int) -> int | None:
+    """How many there are before an instruction, besides the last one; none before a generator begins."""
+    depth = _depth(code, place)
+    return depth if depth is None else max(depth - 1, 0)
+
+
+def _instruction_at(code: CodeType, place: int) -> int:
+    """The instruction that a place is in: while it calls, Python may stand at its end."""
+    return max(offset for offset in _instructions(code) if offset <= place)
+
+
+@lru_cache(maxsize=4096)
+def operation_at(code: CodeType, place: int) -> str:
+    """The name of the instruction at a place."""
+    return _instructions(code)[_instruction_at(code, place)].opname
 
 
 CALLS = frozenset(("CALL", "CALL_KW", "CALL_FUNCTION_EX", "BINARY_OP", "BINARY_SUBSCR", "COMPARE_OP"))
@@ -309,7 +348,7 @@ def _leaves(code: CodeType, place: int, held: int) -> bool:
     return min(depth, *after, depth - (one.opname == "FOR_ITER")) >= held
 
 
-SUSPENDING = frozenset(("YIELD_VALUE", "SEND"))
+SUSPENDING = frozenset(("YIELD_VALUE", "SEND", "RETURN_GENERATOR"))
 """Instructions at which whoever runs a generator goes on."""
 
 
@@ -354,9 +393,10 @@ def _loops(code: CodeType) -> tuple[range, ...]:
 @lru_cache(maxsize=4096)
 def loops_around(code: CodeType, instruction: int) -> dict[int, int]:
     """The `for` loops under way at an instruction, with the place of the iterator among unnamed values."""
-    found, depth = {}, _depth(code, instruction)
+    place = _instruction_at(code, instruction)
+    found, depth = {}, _depth(code, place)
     for offset, one in _instructions(code).items():
-        if one.opname == "FOR_ITER" and offset <= instruction < one.argval and depth is not None:
+        if one.opname == "FOR_ITER" and offset <= place < one.argval and depth is not None:
             inside = _depth(code, offset)
             if inside is not None and inside <= depth:
                 found[offset] = inside - 1
@@ -377,11 +417,13 @@ def _depths(code: CodeType) -> dict[int, int]:
         jumps = one.opcode in dis.hasjrel or one.opcode in dis.hasjabs
         for number, following in enumerate(_following(code, one)):
             effect = dis.stack_effect(one.opcode, one.arg, jump=jumps and number == 0)
+            if one.opname == "RETURN_GENERATOR":  # Python 3.11 leaves out what a generator is sent at first
+                effect = 1
             pending.append((following, depth + effect))
     return found
 
 
 __all__ = [
     "Branch", "branch_at", "is_in_loop", "live_variables", "loop_begun_by", "loop_over", "loops_around",
-    "unnamed_values",
+    "operation_at", "stays_around", "unknown_values",
 ]  # fmt: skip

@@ -201,7 +201,7 @@ def _growing(asked: Sequence[Standpoint]) -> LoopCounters:
 def _differing(asked: Sequence[Guard]) -> str:
     """The first variable that the last turns differ in; the first turn may differ from others in more."""
     standpoints = [one.standpoint for one in asked]
-    variables = [dict(one.held[0][1][0]) for one in standpoints if one is not None and one.held is not None]
+    variables = [dict(one.held[1][0][0]) for one in standpoints if one is not None and one.held is not None]
     for before, after in pairwise(reversed(variables)):
         for name, value in after.items():
             if name in before and before[name] != value:

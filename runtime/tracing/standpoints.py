@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import itertools
 import struct
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from operator import attrgetter
 from types import (
     BuiltinFunctionType,
+    CodeType,
     FrameType,
     FunctionType,
+    GeneratorType,
     GetSetDescriptorType,
     MemberDescriptorType,
     MethodType,
@@ -36,7 +40,16 @@ from ...tracer.dims import formula_of
 from ...tracer.graph import Node
 from ...tracer.origin import frames_within, is_own, is_users_file
 from ...tracer.trace import Standpoint, Trace
-from ..bytecode.liveness import branch_at, is_in_loop, live_variables, unnamed_values
+from ..bytecode.interpreter_frames import free_cells, is_called_by_python, unnamed_value
+from ..bytecode.liveness import (
+    branch_at,
+    is_in_loop,
+    live_variables,
+    loops_around,
+    operation_at,
+    stays_around,
+    unknown_values,
+)
 from ..captures.contents import content_of_cell
 from ..tensors import growing, grown_arrays
 from ..values import asked, dtypes
@@ -54,6 +67,76 @@ NUMBERS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), ra
 DESCRIPTORS = (GetSetDescriptorType, MemberDescriptorType, WrapperDescriptorType)
 FIXED = (np.ufunc, np.dtype, dtypes.DType, Device, *DESCRIPTORS)
 """What never changes, so that it is enough that it is the same object."""
+
+
+def _iterators_of(frame: FrameType) -> dict[int, Any]:
+    """The generators, and objects of classes with `__next__` in Python, that a function runs through."""
+    found = {}
+    for place in loops_around(frame.f_code, frame.f_lasti).values():
+        value = unnamed_value(frame, place)
+        if type(value) is GeneratorType or _next_of(value) is not None:
+            found[place] = value
+    return found
+
+
+def _next_of(value: Any) -> CodeType | None:
+    """The code that gives the next element of an object of a user's class."""
+    found = getattr(type(value), "__next__", None)
+    return found.__code__ if type(found) is FunctionType and not is_own(found.__code__) else None
+
+
+def _suspended(frames: Sequence[FrameType]) -> Iterator[FrameType]:
+    """The generators that functions under way run through, or hold in variables, and that wait."""
+    seen = {*frames}
+    pending = [*frames]
+    while pending:
+        frame = pending.pop(0)
+        for value in (*_iterators_of(frame).values(), *frame.f_locals.values()):
+            if type(value) is GeneratorType and value.gi_frame is not None and value.gi_frame not in seen:
+                seen.add(value.gi_frame)
+                pending.append(value.gi_frame)
+                yield value.gi_frame
+
+
+def _unknown(frame: FrameType, iterators: Mapping[int, Any]) -> int:
+    """How many unnamed values of a function are not compared."""
+    return unknown_values(frame.f_code, frame.f_lasti, frozenset(iterators))
+
+
+def _is_alike_in_all_runs(frame: FrameType) -> bool:
+    """Whether another run of a function that holds the same does the same: none shares its variables."""
+    return not frame.f_code.co_cellvars and free_cells(frame) is not None
+
+
+def _compared(users: Sequence[FrameType], iterators: Sequence[Mapping[int, Any]]) -> tuple[int, int]:
+    """How many functions hold nothing that is not compared, and in which one turns run.
+
+    That is one which leaves alone what it holds besides until it calls the same again.
+    """
+    compared = 0
+    for place, (frame, caller) in enumerate(pairwise(users)):
+        is_whole = not _unknown(frame, iterators[place]) and _is_alike_in_all_runs(frame)
+        if not is_whole or not _is_called_by(frame, caller, iterators[place + 1]):
+            break
+        compared += 1
+    for anchor in range(compared, 0, -1):
+        frame = users[anchor]
+        if stays_around(frame.f_code, frame.f_lasti, frozenset(iterators[anchor])):
+            return compared, anchor
+    return compared, 0
+
+
+def _is_called_by(frame: FrameType, caller: FrameType, iterators: Mapping[int, Any]) -> bool:
+    """Whether nothing holds anything between a function and the one that has called it."""
+    if frame.f_back is not caller:
+        return False
+    operation = operation_at(caller.f_code, caller.f_lasti)
+    if operation == "CALL":
+        return is_called_by_python(frame)
+    over = iterators.get(unknown_values(caller.f_code, caller.f_lasti) - 1)
+    if operation != "FOR_ITER" or over is None:
+        return False
+    return over.gi_frame is frame if type(over) is GeneratorType else _next_of(over) is frame.f_code
 
 
 class Incomparable(Exception):
@@ -87,7 +170,8 @@ class Standpoints:
         """Let go of the variables of functions that have returned."""
         for frame in [*self._runs]:
             with contextlib.suppress(RuntimeError):  # it is running
-                frame.clear()
+                if not frame.f_code.co_flags & inspect.CO_GENERATOR:  # which goes on, perhaps
+                    frame.clear()
                 del self._runs[frame]
                 self.counting.forget(frame)
 
@@ -104,34 +188,43 @@ class Standpoints:
         before = frames[: frames.index(users[0])] if users else []
         if not users or {frame.f_code.co_filename for frame in before} - ASKING:
             return None
-        runs = [*map(self._run, users)]
-        for frame in users:
+        suspended = [*_suspended(users)]
+        for frame in (*users, *suspended):
             self.counting.enter(frame)
             if not self.asks_identity:
                 self.counting.part(frame)
-        loops = [self.counting.held(frame) for frame in users]
-        branch = branch_at(users[0].f_code, users[0].f_lasti, frozenset(loops[0]))
+        iterators = [self._iterators(frame) for frame in users]
+        compared, anchor = _compared(users, iterators)
+        branch = branch_at(users[0].f_code, users[0].f_lasti, frozenset(iterators[0]))
         callers = tuple((frame.f_code, frame.f_lasti) for frame in frames[len(before) + 1 :])
         following = (users[0].f_lasti,) if branch is None else branch.following
         code = users[0].f_code, following, *callers
-        place = runs[0], code
-        described = _Described(self.trace, self.asks_identity)
-        own, *others = map(described.frame, users, loops)
-        tensors = tuple(described.tensors)
-        numbers = tuple(one for frame in users for one in self.counting.numbers(frame))
-        lists = tuple(one for frame in users for one in self.counting.lists(frame))
-        values = tuple(one for run, frame in zip(runs, users) for one in self.counting.values(run, frame))
-        repeats = any(is_in_loop(frame.f_code, frame.f_lasti) for frame in users)
+        described = _Described(self.trace, self.asks_identity, users, self._iterators)
+        may_be_others = [place < anchor for place in range(len(users))]
+        functions = tuple(map(described.frame, users, iterators, may_be_others))
+        under_way = [(self._run(frame), frame) for frame in (*users, *suspended)]
         known = Standpoint(
-            code, place, tensors, None, numbers, repeats,
-            lists=lists, values=values,
+            code,
+            (under_way[anchor][0], code),
+            tuple(described.tensors),
+            numbers=tuple(one for _, frame in under_way for one in self.counting.numbers(frame)),
+            is_in_loop=any(is_in_loop(frame.f_code, frame.f_lasti) for frame in users),
+            lists=tuple(one for _, frame in under_way for one in self.counting.lists(frame)),
+            values=tuple(one for run, frame in under_way for one in self.counting.values(run, frame)),
             calls_itself=any(frame.f_code is users[0].f_code for frame in users[1:]),
-            unnamed=tuple(unnamed_values(frame.f_code, frame.f_lasti) for frame in users),
             leaves=(True, True) if branch is None else branch.leaves,
-        )  # fmt: skip
+            anchor=anchor,
+            compared=compared,
+            unknown=tuple(map(_unknown, users, iterators)),
+        )
         if branch is None or not described.is_whole:
             return known
-        return replace(known, held=((self._modes(), own), others), stays=branch.stays)
+        stays = (True, True) if anchor else branch.stays
+        return replace(known, held=(self._modes(), functions), stays=stays)
+
+    def _iterators(self, frame: FrameType) -> dict[int, Any]:
+        """The iterators of the loops of a function that can be compared, by their places."""
+        return {**_iterators_of(frame), **self.counting.held(frame)}
 
     def _run(self, frame: FrameType) -> int:
         """The number of the run of a function."""
@@ -160,17 +253,30 @@ class _Described:
         is_whole: whether there is nothing else that cannot be compared.
     """
 
-    def __init__(self, trace: Trace, asks_identity: bool) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        asks_identity: bool,
+        users: Sequence[FrameType],
+        iterators: Callable[[FrameType], dict[int, Any]],
+    ) -> None:
         self.trace = trace
         self.asks_identity = asks_identity
+        self.users = users
+        self.iterators = iterators
         self.tensors: list[tuple[str, Node]] = []
         self._known: dict[int, int] = {}
         """The number of each object that has been seen: what is one object at one standpoint is at others."""
         self._kept: list[Any] = []
         self.is_whole = True
 
-    def frame(self, frame: FrameType, loops: Mapping[int, CountedSteps]) -> Any:
-        """All that a function under way can read, loops over ranges among it."""
+    def frame(self, frame: FrameType, iterators: Mapping[int, Any], is_other: bool) -> Any:
+        """All that a function under way can read, iterators of loops among it.
+
+        Args:
+            is_other: whether another run of the function may be in its place: then what it shares with
+                functions around it must lie in the same cells.
+        """
         code = frame.f_code
         live = live_variables(code, frame.f_lasti)
         shared = {*code.co_cellvars, *code.co_freevars}
@@ -179,11 +285,14 @@ class _Described:
             for name, value in frame.f_locals.items()
             if live is None or name in live or name in shared
         )
-        steps = tuple(
-            (place, repr(one.steps), self.value(one.following, "step"), self._variable(one.held, "over"))
-            for place, one in loops.items()
-        )
-        return variables, steps
+        steps = tuple((place, self._iterator(one)) for place, one in iterators.items())
+        return variables, steps, tuple(map(_Same, free_cells(frame) or ())) if is_other else ()
+
+    def _iterator(self, value: Any) -> Any:
+        if not isinstance(value, CountedSteps):
+            return self._variable(value, "over")
+        following = self.value(value.following, "step")
+        return repr(value.steps), following, self._variable(value.held, "over")
 
     def _variable(self, value: Any, name: str) -> Any:
         try:
@@ -224,6 +333,8 @@ class _Described:
             return self._tensor(value, name)
         if issubclass(kind, type):
             return self._class(value)
+        if kind is GeneratorType:
+            return self._generator(value)
         if kind is growing.GrowingList:
             count = self.value(value.count, f"{name}_count")
             return value.identity, self.value(value.rows, name), count
@@ -231,6 +342,19 @@ class _Described:
             raise Incomparable
         attributes = self.value(getattr(value, "__dict__", None), name)
         return self._content(value, name), attributes, self._held_in_slots(value)
+
+    def _generator(self, value: GeneratorType[Any, Any, Any]) -> Any:
+        """One that waits, or that runs."""
+        frame, code = value.gi_frame, value.gi_code
+        if frame is None:
+            return code
+        running = [place for place, one in enumerate(self.users) if one is frame]
+        if running or value.gi_running:
+            return code, running
+        iterators = self.iterators(frame)
+        if _unknown(frame, iterators) or not _is_alike_in_all_runs(frame):
+            raise Incomparable
+        return code, frame.f_lasti, self.frame(frame, iterators, is_other=True)
 
     def _held_in_slots(self, value: Any) -> Any:
         found = []
