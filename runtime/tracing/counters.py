@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.dims import Dim
 from ...tracer.graph import Node, constant, make_node
 from ...tracer.ops.creation import full
 from ...tracer.ops.elementwise import add, identity
@@ -284,8 +285,9 @@ class Counting:
 
     def _captured(self, value: Any) -> Node:
         """An input of the graph whose value is known: those of equal numbers are one constant."""
-        node = self.trace.capture(np.array(value))
-        self.trace.values.give(node, np.array(value))
+        value = np.array(int(value) if type(value) is Dim else value)
+        node = self.trace.capture(value)
+        self.trace.values.give(node, value)
         return node
 
     def _growing(self, found: Any, counter: LoopCounter) -> Any:

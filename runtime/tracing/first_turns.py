@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...tracer.dims import Dim
 from ...tracer.graph import Node
 from ...tracer.spec import Spec
 from ..bytecode.write_instructions import instructions_of, writes_of
@@ -54,7 +55,7 @@ def is_traced(value: Any) -> bool:
 def is_number(value: Any) -> bool:
     """Whether a value may be that of a counter."""
     kind = type(value)
-    return (kind is int and abs(value) < LARGEST) or kind in (bool, float, np.float64)
+    return (kind in (int, Dim) and abs(value) < LARGEST) or kind in (bool, float, np.float64)
 
 
 def can_become(code: CodeType, kind: Kind | None, other: Kind, is_given: bool) -> bool:

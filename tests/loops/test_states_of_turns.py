@@ -140,3 +140,41 @@ def test_containers_hold_numbers_again_after_a_trace():
     for value in (1.0, 0.3):
         np.testing.assert_allclose(compiled(np.float64(value)), f(np.float64(value)), rtol=1e-14)
     assert all(one == {"t": 0.0, "h": 0.5} for one in kept)
+
+
+def searched(xs, x):
+    low, high = 0, len(xs)
+    while low < high:
+        middle = (low + high) // 2
+        if xs[middle] < x:
+            low = middle + 1
+        else:
+            high = middle
+    return (x - xs[low - 1]) / (xs[low] - xs[low - 1])
+
+
+def from_both_ends(xs, x):
+    i, j, total = 0, len(xs) - 1, 0.0
+    while i < j:
+        if xs[i] * x < xs[j]:
+            total = total + xs[i] * (j - i)
+            i += 1
+        else:
+            total = total + xs[j] * (j - i)
+            j -= 1
+    return total
+
+
+@pytest.mark.drawn(4)
+@pytest.mark.parametrize("f", [searched, from_both_ends])
+def test_positions_that_begin_as_sizes_are_carried(f):
+    compiled = pb.value_and_grad(pb.compile(f), argnums=(0, 1))
+    xs = np.sort(np.random.default_rng(3).uniform(0.0, 10.0, 40))
+    traces = []
+    for x in (4.1, 5.9, 1.5, 8.3, 2.7, 6.6, 3.3, 9.1):
+        found, expected = compiled(xs, x), pb.value_and_grad(f, argnums=(0, 1))(xs, x)
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+        np.testing.assert_allclose(found[1][0], expected[1][0], rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(found[1][1], expected[1][1], rtol=1e-9, atol=1e-13)
+        traces.append(compiled.cache_info().traces)
+    assert traces[2] == traces[-1]
