@@ -345,9 +345,15 @@ def _leaves(code: CodeType, place: int, held: int) -> bool:
     if depth is None or one.opname in SUSPENDING:
         return False
     after = [found for each in _following(code, one) if (found := _depth(code, each)) is not None]
+    if one.opname in ADDING and min(after, default=depth) - (one.arg or 0) < held:
+        return False
     return min(depth, *after, depth - (one.opname == "FOR_ITER")) >= held
 
 
+ADDING = frozenset((
+    "LIST_APPEND", "SET_ADD", "MAP_ADD", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE",
+))  # fmt: skip
+"""Instructions that write into the container which lies so deep as their argument says."""
 SUSPENDING = frozenset(("YIELD_VALUE", "SEND", "RETURN_GENERATOR"))
 """Instructions at which whoever runs a generator goes on."""
 

@@ -1,14 +1,16 @@
 """Loops over generators, and loops whose turns are calls that ask: one program where nothing else is held."""
 
+import dis
 import functools
 import itertools
 import warnings
+from types import CodeType
 
 import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.runtime.bytecode import interpreter_frames
+from pullback.runtime.bytecode import interpreter_frames, liveness
 
 pytestmark = [pytest.mark.part(6), pytest.mark.usefixtures("partly_compiled")]
 VALUES = (3.0, 1.3, 9.1, 2.9, 20.0, 5.3)
@@ -163,6 +165,24 @@ def through_functions_in_c(a):
     return sum(map(scaled, halves(a)))
 
 
+def in_a_list_display(a):
+    values = [x * x for x in halves(a)]
+    return sum(values) * len(values)
+
+
+def of_a_list_display_the_length(a):
+    return a * len([1 for x in halves(a) if x > 0.5])
+
+
+def in_a_set_display(a):
+    return a * len({k for k in range(20) if a * k > 3.0})
+
+
+def in_a_dict_display(a):
+    counts = itertools.count()
+    return a * len({next(counts): 1 for _ in halves(a)})
+
+
 def asked_by_reduce(a):
     def joined(total, x):
         return total + 2.0 * x if total > 3.0 else total - x
@@ -298,7 +318,8 @@ def left_by_an_error(a):
 
 
 OTHERS = [
-    through_enumerate, through_zip, through_islice, through_functions_in_c, asked_by_reduce, by_next,
+    in_a_list_display, of_a_list_display_the_length, in_a_set_display, in_a_dict_display, through_enumerate,
+    through_zip, through_islice, through_functions_in_c, asked_by_reduce, by_next,
     two_in_turns, with_counts_in_a_closure, with_a_list_inside, with_what_is_sent, with_what_it_delegates_to,
     over_a_list_within, with_a_new_closure_each_turn, sorted_by_what_asks, left_by_an_error,
 ]  # fmt: skip
@@ -323,6 +344,14 @@ def test_what_is_held_besides_values_counts(f):
 def test_where_the_interpreter_shows_nothing(f, monkeypatch):
     monkeypatch.setattr(interpreter_frames, "is_readable", lambda: False)
     require_same_as_plain(f, (3.0, 1.3, 2.9, 0.9))
+
+
+def test_a_display_is_not_left_alone_by_what_adds_to_it():
+    """Also where the list is a value of the function itself, as from Python 3.12 on."""
+    own = of_a_list_display_the_length.__code__
+    code = next((one for one in own.co_consts if isinstance(one, CodeType)), own)
+    loop = next(one.offset for one in dis.get_instructions(code) if one.opname == "FOR_ITER")
+    assert not liveness.stays_around(code, loop, frozenset(liveness.loops_around(code, loop).values()))
 
 
 def test_generators_from_outside_are_not_ended_by_a_trace():
