@@ -285,9 +285,9 @@ class Counting:
 
     def _captured(self, value: Any) -> Node:
         """An input of the graph whose value is known: those of equal numbers are one constant."""
-        value = np.array(int(value) if type(value) is Dim else value)
-        node = self.trace.capture(value)
-        self.trace.values.give(node, value)
+        value = int(value) if type(value) is Dim else value  # each of the two arrays has its own memory
+        node = self.trace.capture(np.array(value))
+        self.trace.values.give(node, np.array(value))
         return node
 
     def _growing(self, found: Any, counter: LoopCounter) -> Any:
