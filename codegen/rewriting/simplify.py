@@ -43,7 +43,7 @@ IDENTITIES: dict[str, Callable[[Node], Any]] = {}
 """By operator what tells its nodes apart, where nodes that are written differently have the same value."""
 
 
-MOST_SIMPLEST = 1 << 18
+MOST_SIMPLEST = 250_000
 """Nodes that are remembered; a long trace has fewer."""
 _simplest: dict[Set[str], set[int]] = {}
 """By what stays: nodes that no rewrite changes, by serial number, which a node keeps under another name."""

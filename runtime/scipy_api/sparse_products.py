@@ -257,6 +257,11 @@ class Valued:
     def __neg__(self) -> Valued:
         return self * -1.0
 
+    def sum(self, axis: Any = None) -> Any:
+        if axis is not None:
+            self._refuse("a sum along an axis")
+        return of_arrays(self._values.sum())
+
     def _plus(self, other: Any, sign: float) -> Valued:
         other = other._valued() if type(other) is Sparse else other
         if not isinstance(other, Valued):

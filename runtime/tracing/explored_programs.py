@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import repeat
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -30,6 +31,8 @@ from .program_containers import CONTAINERS, parts_within
 from .stand_ins import IMPORTED, JOINED_ALONE, MODULES, WRITABLE, StandIns, stand_ins_for
 
 Function = Callable[..., Any]
+Pairs = frozenset[tuple[int, int]]
+"""Of ids of functions."""
 
 
 def _writes_arguments(function: FunctionType) -> bool:
@@ -186,25 +189,30 @@ class Explored:
         is_bare = self.plain not in self.holding
         return (is_bare and function is self.plain) or self._is_same(function, self.plain)
 
-    def _is_same(self, found: Any, value: Any) -> bool:
-        """Whether a variable holds what it did; one number, or array, is as good as another."""
+    def _is_same(self, found: Any, value: Any, around: Pairs = frozenset()) -> bool:
+        """Whether a variable holds what it did; one number, or array, is as good as another.
+
+        `around` are the functions that are compared and hold it: one that calls itself is the same if all
+        else is.
+        """
         kind = type(value)
         if kind is FunctionType and type(found) is FunctionType and value in self.functions:
-            return (
+            pair = id(found), id(value)
+            return pair in around or (
                 (found is value or (found.__code__ is value.__code__ and not found.__dict__))
                 and found.__globals__ is value.__globals__
-                and self._are_same(_contents(found), self.functions[value].contents)
+                and self._are_same(_contents(found), self.functions[value].contents, around | {pair})
             )
         if found is value:
             return True
         if self.concerned:  # whose copies hold the values
             return False
         if kind is tuple and type(found) is tuple:
-            return self._are_same(found, value)
+            return self._are_same(found, value, around)
         return kind is not np.ufunc and {kind, type(found)} <= WITHOUT_CODE
 
-    def _are_same(self, found: Sequence[Any], values: Sequence[Any]) -> bool:
-        return len(found) == len(values) and all(map(self._is_same, found, values))
+    def _are_same(self, found: Sequence[Any], values: Sequence[Any], around: Pairs) -> bool:
+        return len(found) == len(values) and all(map(self._is_same, found, values, repeat(around)))
 
 
 MISSING = object()
@@ -303,7 +311,7 @@ def _explored_from(roots: Sequence[Any]) -> Explored:
     holds_cells = any(isinstance(one.holder, CellType) for one in found.standing)
     if found.is_fixed or found.plain in found.concerned or holds_cells:
         return found
-    found = replace(found, plain=None, functions={}, concerned=frozenset(), reads=())
+    found = replace(found, plain=None, functions={}, concerned=frozenset(), reads=(), holding=())
     if len(_trails) >= MOST_KNOWN:
         _trails.clear()
     walk = Walk(roots, reached.names)

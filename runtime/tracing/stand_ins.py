@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import inspect
 import itertools
 import math
 import operator
@@ -131,6 +132,10 @@ class Called:
 
     def __hash__(self) -> int:
         return hash(self._real)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self._real)  # `inspect` takes the slot for no function
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)

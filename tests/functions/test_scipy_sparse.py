@@ -211,3 +211,10 @@ def test_what_a_matrix_of_traced_values_does_not_have_is_refused() -> None:
             pb.grad(lambda v, function=function: function(v).sum())(VALUES)
     with pytest.raises(ShapeError, match="do not fit"):
         pb.grad(lambda v: (sparse.csr_array((v, PLACES)) @ np.ones(4)).sum())(VALUES)
+
+
+def test_sums_of_matrices_with_traced_values() -> None:
+    x = np.array([1.0, 2.0, 4.0])
+    np.testing.assert_array_equal(pb.grad(lambda x: scipy.sparse.diags([x], [0]).sum() ** 2)(x), [14.0] * 3)
+    with pytest.raises(UnsupportedError, match="a sum along an axis"):
+        pb.grad(lambda x: scipy.sparse.diags([x], [0]).sum(axis=0)[0])(x)

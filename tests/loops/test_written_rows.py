@@ -149,4 +149,4 @@ def test_what_another_carry_was_a_step_ago_is_carried() -> None:
 def test_the_reverse_reads_rows_of_the_cotangent() -> None:
     x = np.random.default_rng(0).normal(size=(12, 3))
     source = pb.compile(lambda x: (forwards(x) ** 2).sum()).backward_source(x)
-    assert "out" not in source, "rows of what was stacked, twice"
+    assert "saved_out" not in source, "rows of what was stacked, twice"

@@ -17,7 +17,6 @@ import scipy.interpolate
 import scipy.linalg
 import scipy.optimize
 import scipy.signal
-import scipy.sparse
 import scipy.special
 from scipy.integrate import quad, quad_vec
 from scipy.optimize import brentq
@@ -48,7 +47,6 @@ LOST: list[tuple[Callable[[Any], Any], str, str]] = [
         lambda x: scipy.linalg.cho_solve_banded((x[None], True), np.ones(len(x))).sum(),
         "scipy.linalg.cho_solve_banded", "solveh_banded",
     ),
-    (lambda x: scipy.sparse.diags([x], [0]).sum(), "scipy.sparse.diags", "toarray"),
     (lambda x: SpatialRotation.from_rotvec(x).as_matrix().sum(), "Rotation.from_rotvec", "quaternions"),
     (lambda x: TURN.apply(x).sum(), "scipy.spatial.transform.Rotation.apply", "quaternions"),
     (lambda x: BETWEEN(x[0]).as_rotvec().sum(), "scipy.spatial.transform.Slerp", "scipy.spatial"),
