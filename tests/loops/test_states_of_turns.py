@@ -1,4 +1,4 @@
-"""States in tuples, dicts and attributes, and numbers that `+=` changes, are carried from the first turn on."""
+"""States in tuples, dicts and attributes, and numbers that `+=` changes, are carried from the first turn."""
 
 import numpy as np
 import pytest
