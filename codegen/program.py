@@ -185,15 +185,15 @@ class Program:
         module = store.load_module(store.write_module(self._bare_source, "kernel"))
         is_fast = self.options.fastmath and not any(one.goes_on for one in loops_of(self.graph.nodes))
         flags = machine.DEFAULT_OPTIONS if is_fast else machine.CompileOptions(fastmath=frozenset())
-        return [
-            machine.compile_function(
-                module,
+        wanted = [
+            machine.Wanted(
                 name,
                 argument_types(one),
                 replace(flags, brief_loops=brief_loops(one.function.body), sharing=sharing_of(one)),
             )
             for name, one in zip(program.names("kernel"), program.kernels)
         ]
+        return machine.compile_functions(module, wanted)
 
     def _explaining(self, run: Runner) -> Runner:
         """The runner, with an error of the kernel in words."""

@@ -6,8 +6,9 @@ compilations, is imported (by `numba_backend`) only when something has to be com
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,8 +39,17 @@ class Statistics:
 
 
 statistics = Statistics()
-_compiled: dict[tuple[Any, ...], Callable[..., Any]] = {}
+_compiled: dict[tuple[str, Wanted], Callable[..., Any]] = {}
 _entries: dict[Callable[..., Any], str] = {}
+
+
+@record(frozen=True)
+class Wanted:
+    """A function of a module, the types of its arguments, how it is to be compiled."""
+
+    name: str
+    argument_types: tuple[ArrayType | ScalarType, ...]
+    options: CompileOptions = DEFAULT_OPTIONS
 
 
 def compile_function(
@@ -60,53 +70,106 @@ def compile_function(
     >>> square = compile_function(module, "square", (ArrayType(np.dtype("f8"), 1, "C"),) * 2)
     >>> square(x, out)
     """
-    found = _compiled.get((module.__name__, name, argument_types, options))
-    if found is not None:
-        statistics.source_hits += 1
-        return found
-    return _compile_once(module, name, argument_types, options)
+    return compile_functions(module, [Wanted(name, argument_types, options)])[0]
+
+
+def compile_functions(module: ModuleType, wanted: Sequence[Wanted]) -> list[Callable[..., Any]]:
+    """The same of several: LLVM works on one while the next is written.
+
+    >>> square, cube = compile_functions(module, [Wanted("square", types), Wanted("cube", types)])
+    """
+    keys = [(module.__name__, one) for one in wanted]
+    found = [_compiled.get(key) for key in keys]
+    missing = [one for one, function in zip(wanted, found) if function is None]
+    statistics.source_hits += len(wanted) - len(missing)
+    if missing:
+        _compile_once(module, missing)
+    return [_compiled[key] for key in keys]
 
 
 @uninterrupted
-def _compile_once(
-    module: ModuleType, name: str, argument_types: tuple[ArrayType | ScalarType, ...], options: CompileOptions
-) -> Callable[..., Any]:
-    key = (module.__name__, name, argument_types, options)
-    if key in _compiled:  # another thread was quicker, or goes on with what has been interrupted
-        statistics.source_hits += 1
-    else:
-        _compiled[key] = _load_or_compile(module, name, argument_types, options)
-    return _compiled[key]
+def _compile_once(module: ModuleType, wanted: Sequence[Wanted]) -> None:
+    # another thread may have been quicker, or this one goes on with what has been interrupted
+    missing = [_Entry.of(module, one) for one in wanted if (module.__name__, one) not in _compiled]
+    statistics.source_hits += len(wanted) - len(missing)
+    for one, code in zip(missing, _codes(module, missing)):
+        given = given_arguments(one.wanted.argument_types, one.wanted.options.sharing)
+        function = _load(code, one.wanted.name, given)
+        _entries[function] = one.name
+        _compiled[module.__name__, one.wanted] = function
 
 
-def _load_or_compile(
-    module: ModuleType, name: str, argument_types: tuple[ArrayType | ScalarType, ...], options: CompileOptions
-) -> Callable[..., Any]:
-    digest = entry_hash(
-        module.__name__,
-        name,
-        argument_types,
-        sorted(options.fastmath),
-        options.vector_width,
-        sorted(options.brief_loops),
-        options.sharing,
-    )
-    symbol = f"pullback_{name}_{digest}"
-    entry = f"{Path(module.__file__ or '').stem}.{name}.{digest}"
-    code = exchange.find(entry)
-    if code is None:
-        refuse_recompilation(lambda: f"{name}() of {module.__file__} has no machine code yet")
-        with store.turn(entry):
-            code = exchange.find(entry)  # another process may have been quicker
-            if code is None:
-                code = _compile(module, name, argument_types, options, symbol)
-                store.write(entry, code)
-                statistics.compilations += 1
-    else:
-        statistics.disk_hits += 1
-    function = _load(code, symbol, name, given_arguments(argument_types, options.sharing))
-    _entries[function] = entry
-    return function
+@record(frozen=True)
+class _Entry:
+    """The machine code that is wanted: its name in the cache, and the symbol that it defines."""
+
+    wanted: Wanted
+    name: str
+    symbol: str
+
+    @classmethod
+    def of(cls, module: ModuleType, wanted: Wanted) -> _Entry:
+        options = wanted.options
+        digest = entry_hash(
+            module.__name__,
+            wanted.name,
+            wanted.argument_types,
+            sorted(options.fastmath),
+            options.vector_width,
+            sorted(options.brief_loops),
+            options.sharing,
+        )
+        stem = Path(module.__file__ or "").stem
+        return cls(wanted, f"{stem}.{wanted.name}.{digest}", f"pullback_{wanted.name}_{digest}")
+
+
+def _codes(module: ModuleType, entries: Sequence[_Entry]) -> list[bytes]:
+    """What `_load` reads, from the cache, else compiled."""
+    found = {one.name: exchange.find(one.name) for one in entries}
+    absent = [one for one in entries if found[one.name] is None]
+    statistics.disk_hits += len(entries) - len(absent)
+    if absent:
+        refuse_recompilation(
+            lambda: f"{absent[0].wanted.name}() of {module.__file__} has no machine code yet"
+        )
+        with store.turn(*(one.name for one in absent)):
+            # other processes may have been quicker
+            again = {one.name: exchange.find(one.name) for one in absent}
+            still = [one for one in absent if again[one.name] is None]
+            found |= again | _compile(module, still)
+            statistics.compilations += len(still)
+    return [code for one in entries if (code := found[one.name]) is not None]
+
+
+def _compile(module: ModuleType, entries: Sequence[_Entry]) -> dict[str, bytes]:
+    from . import numba_backend  # Numba, which code from disk does not need
+
+    found: dict[str, bytes] = {}
+    with numba_backend.compilation() as compilation:
+        begun: list[tuple[_Entry, Callable[[], Bundle]]] = []
+        for one in entries:
+            wanted = one.wanted
+            with _explained(module, wanted):
+                kernel = getattr(module, wanted.name)
+                finish = compilation.begin(kernel, wanted.argument_types, wanted.options, one.symbol)
+                begun.append((one, finish))
+        for one, finish in begun:
+            with _explained(module, one.wanted):
+                found[one.name] = finish().packed()
+                store.write(one.name, found[one.name])
+    return found
+
+
+@contextlib.contextmanager
+def _explained(module: ModuleType, wanted: Wanted) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # whatever Numba raises: the source is generated, so no class means "expected"
+        types = ", ".join(map(str, wanted.argument_types))
+        raise CompilationError(
+            f"Numba could not compile {wanted.name}() in {module.__file__} for {types}. "
+            f"The file holds the generated source; it also runs uncompiled."
+        ) from error
 
 
 def entry_of(function: Callable[..., Any]) -> str:
@@ -114,31 +177,8 @@ def entry_of(function: Callable[..., Any]) -> str:
     return _entries[function]
 
 
-def _compile(
-    module: ModuleType,
-    name: str,
-    argument_types: tuple[ArrayType | ScalarType, ...],
-    options: CompileOptions,
-    symbol: str,
-) -> bytes:
-    """What `_load` reads."""
-    from . import numba_backend  # Numba, which code from disk does not need
-
-    try:
-        kernel = getattr(module, name)
-        return numba_backend.compile_kernel(kernel, argument_types, options, symbol).packed()
-    except Exception as error:  # whatever Numba raises: the source is generated, so no class means "expected"
-        types = ", ".join(map(str, argument_types))
-        raise CompilationError(
-            f"Numba could not compile {name}() in {module.__file__} for {types}. "
-            f"The file holds the generated source; it also runs uncompiled."
-        ) from error
-
-
-def _load(
-    code: bytes, symbol: str, name: str, argument_types: tuple[ArrayType | ScalarType, ...]
-) -> Callable[..., Any]:
-    """The function `symbol` in `code`, as Python calls it."""
+def _load(code: bytes, name: str, argument_types: tuple[ArrayType | ScalarType, ...]) -> Callable[..., Any]:
+    """The function that the last object in `code` defines, as Python calls it."""
     bundle = Bundle.unpacked(code)
     for library in (blas, lapack, sorting, host_entry, arguments):
         library.register_symbols(bundle.expected)

@@ -212,15 +212,18 @@ def write(name: str, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def turn(name: str) -> Iterator[None]:
-    """Wait for other processes of this user that make the machine code of this name, and have them wait."""
+def turn(*names: str) -> Iterator[None]:
+    """Wait for other processes of this user that make machine code of these names, and have them wait."""
     place = folder()
     try:
         private_folder.make(place)
     except (OSError, UntrustedError):  # nothing can be kept, so that nothing comes of waiting
         yield
         return
-    with private_folder.locked(place / f"turn_{hashlib.sha256(name.encode()).hexdigest()[:2]}"):
+    turns = {f"turn_{hashlib.sha256(name.encode()).hexdigest()[:2]}" for name in names}
+    with contextlib.ExitStack() as held:
+        for one in sorted(turns):  # so that no two processes wait for each other
+            held.enter_context(private_folder.locked(place / one))
         yield
 
 

@@ -207,7 +207,8 @@ def total_exponential(x):
 
     monkeypatch.setattr(objects, "optimise", recorded)
     function = load(source).total_exponential
-    bundle = numba_backend.compile_kernel(function, (array(),), CompileOptions(), "entry")
+    with numba_backend.compilation() as compilation:
+        bundle = compilation.begin(function, (array(),), CompileOptions(), "entry")()
     assert re.search(r"= fmul .*<\d+ x double>", texts[0])
     assert re.search(r"call .*vector.reduce.fadd", texts[0])
     assert not [name for name in bundle.expected if not name.startswith(("Py", READ))]

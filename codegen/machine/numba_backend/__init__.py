@@ -17,8 +17,9 @@ It is imported when a kernel is not in the cache.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 
 import numpy as np
@@ -36,15 +37,30 @@ from .tasks import Tasks
 from .units import Units
 
 
-def compile_kernel(
-    function: FunctionType,
-    argument_types: Sequence[kernel_types.ArrayType | kernel_types.ScalarType],
-    options: kernel_types.CompileOptions,
-    symbol: str,
-) -> Bundle:
-    """Object code with the entry `symbol`."""
+@contextlib.contextmanager
+def compilation() -> Iterator[Compilation]:
+    """Several kernels at once, in one thread of Python's at a time."""
     with global_compiler_lock, spared_passes(), Tasks() as tasks:
-        module, units = empty_module(symbol), Units(options, tasks)
+        yield Compilation(tasks)
+
+
+class Compilation:
+    """Kernels that are compiled together, with the units that they share."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
+        self._units: dict[tuple[frozenset[str], int], Units] = {}
+
+    def begin(
+        self,
+        function: FunctionType,
+        argument_types: Sequence[kernel_types.ArrayType | kernel_types.ScalarType],
+        options: kernel_types.CompileOptions,
+        symbol: str,
+    ) -> Callable[[], Bundle]:
+        """What waits for object code with the entry `symbol`, on which LLVM works from now on."""
+        units = self._units_for(options)
+        module = empty_module(symbol)
         functions = Functions(module, units.declare)
         kernel, kind = functions.define(function, tuple(map(_kind, argument_types)), options.brief_loops)
         kernel.attributes.add("noinline")  # inlined, the arguments would lose `noalias` as attributes
@@ -54,8 +70,20 @@ def compile_kernel(
             SharedEntry(kernel, argument_types, symbol, options.sharing)
         finish(module, options)
         calls, expected = units.expected_by(module)
-        task = tasks.add(functools.partial(make_object, text_of(module, symbol)))
-        return linked(units.bundles(calls), expected, symbol, task.value())
+        task = self._tasks.add(functools.partial(make_object, text_of(module, symbol)))
+        units.begin()
+
+        def made() -> Bundle:
+            called = [units.bundle(one) for one in calls]  # while another thread has the kernel
+            return linked(called, expected, symbol, task.value())
+
+        return made
+
+    def _units_for(self, options: kernel_types.CompileOptions) -> Units:
+        key = options.fastmath, options.vector_width
+        if key not in self._units:
+            self._units[key] = Units(options, self._tasks)
+        return self._units[key]
 
 
 def _kind(argument: kernel_types.ArrayType | kernel_types.ScalarType) -> Kind:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from types import FunctionType
 
@@ -60,7 +60,7 @@ class _Written:
 
 
 class Units:
-    """The functions that a kernel and its units call, compiled with the kernel's options."""
+    """The functions that kernels and their units call, compiled with options that kernels have in common."""
 
     def __init__(self, options: CompileOptions, tasks: Tasks) -> None:
         self._options, self._tasks = options, tasks
@@ -87,13 +87,12 @@ class Units:
         units = [one for one in names if one in self._declared]
         return units, [one for one in names if one not in self._declared]
 
-    def bundles(self, symbols: Iterable[str]) -> list[Bundle]:
-        """Some of those that are declared, with what they call; new ones are kept from now on."""
+    def begin(self) -> None:
+        """Have LLVM work on those that are declared and not in the cache, and on what they call."""
         while missing := [one for one in self._declared if one not in self._known]:
             for symbol in missing:
                 kept = exchange.find(symbol)
                 self._known[symbol] = self._written(symbol) if kept is None else Bundle.unpacked(kept)
-        return [*map(self._bundle, symbols)]
 
     def _written(self, symbol: str) -> _Written:
         function, arguments = self._declared[symbol]
@@ -106,10 +105,11 @@ class Units:
             calls, expected, self._tasks.add(functools.partial(make_object, text_of(module, symbol)))
         )
 
-    def _bundle(self, symbol: str) -> Bundle:
+    def bundle(self, symbol: str) -> Bundle:
+        """One of those that are begun, with what it calls; it is kept from now on."""
         found = self._known[symbol]
         if isinstance(found, _Written):
-            called = map(self._bundle, found.calls)
+            called = [self.bundle(one) for one in found.calls]
             self._known[symbol] = found = linked(called, found.expected, symbol, found.task.value())
             store.write(symbol, found.packed())
         return found
