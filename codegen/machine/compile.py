@@ -92,7 +92,7 @@ def _compile_once(module: ModuleType, wanted: Sequence[Wanted]) -> None:
     # another thread may have been quicker, or this one goes on with what has been interrupted
     missing = [_Entry.of(module, one) for one in wanted if (module.__name__, one) not in _compiled]
     statistics.source_hits += len(wanted) - len(missing)
-    for one, code in zip(missing, _codes(module, missing)):
+    for one, code in zip(missing, _codes(module, missing) if missing else ()):
         given = given_arguments(one.wanted.argument_types, one.wanted.options.sharing)
         function = _load(code, one.wanted.name, given)
         _entries[function] = one.name

@@ -88,7 +88,7 @@ def test_the_end_of_work_is_seen_by_all_who_wait(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_was_interrupted_is_compiled_once(stop: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    load, loaded = machine._load_or_compile, []
+    load, loaded = machine._codes, []
 
     def load_interrupted(*arguments: object) -> object:
         if not loaded:
@@ -96,7 +96,7 @@ def test_what_was_interrupted_is_compiled_once(stop: int, monkeypatch: pytest.Mo
         loaded.append(load(*arguments))
         return loaded[-1]
 
-    monkeypatch.setattr(machine, "_load_or_compile", load_interrupted)
+    monkeypatch.setattr(machine, "_codes", load_interrupted)
     compiled = pb.compile(lambda x: np.sum(np.sin(x) * 1.0625))
     with pytest.raises(Stop):
         compiled(np.ones(3))
