@@ -97,12 +97,18 @@ _loaded: dict[str, int] = {}  # the addresses of symbols
 def load_object(symbol: str, code: bytes) -> int:
     """The address of a symbol that object code defines; other code that is loaded finds it as well."""
     if symbol not in _loaded:
-        memory = engine()
-        memory.add_object_file(llvm.ObjectFileRef.from_data(code))
-        memory.finalize_object()
-        _loaded[symbol] = memory.get_function_address(symbol)
-        define({symbol: _loaded[symbol]})
+        _loaded.update(_addresses_in(code, [symbol]))
     return _loaded[symbol]
+
+
+def _addresses_in(code: bytes, wanted: Sequence[str]) -> dict[str, int]:
+    """Where object code has what it defines, once it is loaded; other code finds it, too."""
+    memory = engine()
+    memory.add_object_file(llvm.ObjectFileRef.from_data(code))
+    memory.finalize_object()
+    addresses = {symbol: memory.get_global_value_address(symbol) for symbol in wanted}
+    define(addresses)
+    return addresses
 
 
 def define(symbols: Mapping[str, int]) -> None:
@@ -175,18 +181,13 @@ def load_llvm(
     define(symbols)
     entry = f"{name}.{entry_hash(source, level)}"
     code = store.read(entry)
-    memory = engine()
     if code is None:
         module = llvm.parse_assembly(source)
         module.triple = llvm.get_process_triple()
         module.verify()
         code = target_machine(level).emit_object(module)
         store.write(entry, code)
-    memory.add_object_file(llvm.ObjectFileRef.from_data(code))
-    memory.finalize_object()
-    addresses = {symbol: memory.get_global_value_address(symbol) for symbol in wanted}
-    define(addresses)
-    return addresses
+    return _addresses_in(code, wanted)
 
 
 def built_in(name: str, address: int, owner: object) -> Callable[..., Any]:

@@ -87,6 +87,7 @@ def expected_by(module: ir.Module) -> list[str]:
 def make_object(text: str) -> bytes:
     """The machine code of a module in LLVM's assembly; within `spared_passes`, in any thread."""
     module = llvm.parse_assembly(text, llvm.create_context())
+    module.verify()
     with _machine() as machine:
         optimise(module, machine, has_variants=VARIANT in text or rare.KEPT in text)
         return _emit(module, machine)
