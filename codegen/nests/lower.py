@@ -133,15 +133,15 @@ class Lowering:
             self._known, self._made = {}, {}
 
     def _forget(self, moved: Iterable[Hashable]) -> None:
-        pending: list[Hashable] = [*moved]
-        seen: set[Hashable] = {None}
+        pending: list[Any] = [*moved]  # keys of all three
+        seen: set[Any] = {None}
         while pending:
             one = pending.pop()
             if one not in seen:
                 seen.add(one)
-                self._known.pop(one, None)  # type: ignore[call-overload]
+                self._known.pop(one, None)
                 self._made.pop(one, None)
-                pending.extend(self._askers.pop(one, ()))  # type: ignore[call-overload]
+                pending.extend(self._askers.pop(one, ()))
 
     def _found(self, node: Node, indices: Indices) -> Expression:
         if node in self.stored:

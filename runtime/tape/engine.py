@@ -266,7 +266,7 @@ class Pass:
                     continue
                 target, number = edge
                 place: Any = id(target)
-                if asked is not None and place not in wanted:  # type: ignore[operator]
+                if asked is not None and place not in wanted:  # type: ignore[operator]  # which `asked` is of
                     continue
                 if number:
                     place = place, number

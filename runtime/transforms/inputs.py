@@ -303,8 +303,9 @@ class Inputs:
     def _shown_gradient(self, gradient: Gradient, alias: Tensor, keep: bool) -> Any:
         kind = NumpyScalar if type(alias) is PythonNumber else type(alias)
         if type(gradient) is np.ndarray:
-            is_plain = issubclass(kind, NumpyTensor)
-            return kind._as_plain(alias, gradient) if is_plain else make(gradient, kind)  # type: ignore
+            if issubclass(kind, NumpyTensor):
+                return kind._as_plain(alias, gradient)  # type: ignore[arg-type]  # which is of this kind
+            return make(gradient, kind)
         return self._shown_leaf(filled_like(alias, 0) if gradient is None else gradient, keep, kind)
 
     def shown(self, value: Any, keep: bool) -> Any:
