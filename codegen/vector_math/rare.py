@@ -3,8 +3,9 @@
 A vector that holds none of the rare arguments passes by with a comparison and a jump.
 A branch around a slow function of single numbers would keep LLVM from vectorising the loop. So the loop calls
 a function, and LLVM is told of variants of it for vectors (its VFABI). They look whether any number of the
-vector is rare, and are inlined once the loop is made of vectors. The slow function is called, one number at a
-time, from a function of its own, so that the loop's registers are not disturbed.
+vector is rare, and are inlined once the loop is made of vectors; functions with loops, which are long, stay
+functions. The slow function is called, one number at a time, from a function of its own, so that the loop's
+registers are not disturbed.
 """
 
 from __future__ import annotations
@@ -42,33 +43,39 @@ def define(
     _write_choice(one, is_rare, slow_function, pass_usual=False)
     lengths = [bits // _SIZES[str(kind)] for bits in _VECTOR_BITS]
     variants = [_define_variant(module, symbol, kind, lanes, is_rare, slow_function) for lanes in lengths]
-    _offer(one, dict(zip(lengths, variants)))
+    offer(one, dict(zip(lengths, variants)))
     return one
 
 
 def offer_vectors(function: ir.Function, python_function: Callable[..., Number]) -> None:
-    """Let a function with loops be called, and by loops of vectors its variants for these."""
+    """Let a function with loops be called, and by loops of vectors its variants for these.
+
+    It is long, so a copy at each call would cost LLVM much and save nothing.
+    """
     module, kind = function.module, function.function_type.return_type
     function.attributes.discard("alwaysinline")
     _set_attributes(function, "noinline")
     variants = {}
     for lanes in (bits // _SIZES[str(kind)] for bits in _VECTOR_BITS):
         vector, symbol = ir.VectorType(kind, lanes), f"{function.name}.{lanes}"
-        variants[lanes] = _function(module, symbol, vector, len(function.args), "alwaysinline")
+        variants[lanes] = _function(module, symbol, vector, len(function.args), "noinline")
         write(variants[lanes], python_function)
-    _offer(function, variants)
+    offer(function, variants)
 
 
-def _offer(function: ir.Function, variants: dict[int, ir.Function]) -> None:
-    """Tell LLVM of variants for vectors, by their length (its VFABI)."""
+def offer(function: ir.Function, variants: dict[int, ir.Function]) -> None:
+    """Tell LLVM of variants for vectors, by their length (its VFABI).
+
+    The function keeps its arguments, also those that are the same in each call: the variants have them.
+    """
     letters = "v" * len(function.args)
     mapping = (f"_ZGV_LLVM_N{n}{letters}_{function.name}({one.name})" for n, one in variants.items())
     _add_attribute(function, f'"vector-function-abi-variant"="{",".join(mapping)}"')
-    _keep(function.module, [*variants.values()])
+    _keep(function.module, [function, *variants.values()])
 
 
 def inline_variants(module: llvm.ModuleRef, pass_builder: llvm.PassBuilder) -> None:
-    """Inline what LLVM's vectoriser calls, as it comes after the inliner, and drop what it does not call."""
+    """Inline what LLVM's vectoriser calls, as it comes after the inliner, and drop what nothing calls."""
     kept = next((one for one in module.global_variables if one.name == KEPT), None)
     if kept is None:
         return
@@ -158,7 +165,7 @@ def _add_attribute(function: ir.Function, attribute: str) -> None:
 
 
 def _keep(module: ir.Module, functions: list[ir.Function]) -> None:
-    """Keep LLVM from dropping functions that nothing calls before loops are vectorised."""
+    """Keep LLVM from dropping or changing functions before loops are vectorised."""
     name, pointer = KEPT, ir.IntType(8).as_pointer()
     if name not in module.globals:
         ir.GlobalVariable(module, ir.ArrayType(pointer, 0), name)

@@ -269,6 +269,14 @@ def test_a_function_called_often_is_compiled_once(
     np.testing.assert_allclose(out, expected, rtol=40 * float(np.finfo(dtype).eps))
 
 
+def test_a_function_called_often_has_vectors_where_an_argument_is_the_same(
+    optimised: list[tuple[str, str]],
+) -> None:
+    chain = _chain("power", outline.MANY).replace("power(y_", "power(0.5, y_")
+    functions(chain, "apply", array(), array())
+    assert re.search(rf"call .*<\d+ x \w+> @{re.escape(outline.VARIANT)}pullback.power", optimised[0][1])
+
+
 def test_a_function_called_often_keeps_nan_and_inf(optimised: list[tuple[str, str]]) -> None:
     compiled, _ = functions(_chain("sqrt", outline.MANY), "apply", array(), array())
     x = np.array([np.nan, -np.inf, -4.0, np.inf, np.inf, 0.0, 1.0, 1e300, np.nan])
@@ -282,6 +290,24 @@ def test_a_function_called_often_keeps_nan_and_inf(optimised: list[tuple[str, st
 def test_few_calls_are_inlined(optimised: list[tuple[str, str]]) -> None:
     functions(_chain("exp", outline.MANY - 1), "apply", array(), array())
     assert not re.search(r"call .*@pullback\.exp", optimised[0][1])
+
+
+def test_a_function_with_loops_is_compiled_once_for_vectors_also_of_constants(
+    optimised: list[tuple[str, str]],
+) -> None:
+    calls = "".join(f"        total += igammac({k}.5, x[i])\n" for k in range(3))
+    source = f"""
+from pullback.codegen.vector_math import igammac
+def add(x, out):
+    total = 0.0
+    for i in range(x.shape[0]):
+{calls}    out[()] = total
+"""
+    functions(source, "add", array(), array(ndim=0))
+    text = optimised[0][1]
+    assert len(re.findall(r"call .*<\d+ x double> @pullback\.igammac", text)) >= 3
+    assert len(re.findall(r"^define .*<\d+ x double> @pullback\.igammac", text, re.MULTILINE)) == 1
+    assert "specialized" not in text
 
 
 # --- what is spared ---------------------------------------------------------------------------------------
@@ -432,6 +458,7 @@ def test_passes_that_are_spared_come_back(monkeypatch, tmp_path):
     assert first == {
         "-enable-constraint-elimination": "false", "-enable-mem-access-versioning": "false",
         "-enable-load-pre": "false", "-disable-lsr": "true", "-disable-post-ra": "true",
+        "-funcspec-for-literal-constant": "false",
     }  # fmt: skip
     assert last == {name: {"true": "false", "false": "true"}[value] for name, value in first.items()}
 

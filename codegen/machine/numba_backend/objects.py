@@ -21,7 +21,6 @@ from llvmlite.binding import ffi
 from ...vector_math import rare
 from ..loading import create_target_machine, target_machine
 from .assembly import assembly
-from .outline import VARIANT, drop_unused_variants
 
 LAST_KNOWN_LLVM = 22
 """An option that a later version does not know would end the process."""
@@ -31,6 +30,7 @@ SPARED = {
     "enable-load-pre": False,
     "disable-lsr": True,
     "disable-post-ra": True,
+    "funcspec-for-literal-constant": False,
 }
 """LLVM's options, as they spare it passes that generated code gains nothing from.
 
@@ -70,8 +70,7 @@ def _data_layout() -> str:
 
 def text_of(module: ir.Module, symbol: str) -> str:
     """A module in LLVM's assembly. LLVM drops or inlines whatever is not `symbol` or needed by it."""
-    # What only the vectoriser will call stays: `llvm.compiler.used`, and variants.
-    kept = (symbol, "llvm.", VARIANT)
+    kept = (symbol, "llvm.")  # `llvm.compiler.used` holds what only the vectoriser will call
     for name, value in module.globals.items():
         is_defined = value.blocks if isinstance(value, ir.Function) else value.initializer is not None
         if is_defined and not name.startswith(kept):
@@ -89,7 +88,7 @@ def make_object(text: str) -> bytes:
     module = llvm.parse_assembly(text, llvm.create_context())
     module.verify()
     with _machine() as machine:
-        optimise(module, machine, has_variants=VARIANT in text or rare.KEPT in text)
+        optimise(module, machine, has_variants=rare.KEPT in text)
         return _emit(module, machine)
 
 
@@ -116,7 +115,6 @@ def optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine, has_variants: 
     _unlocked("LLVMPY_RunNewModulePassManager")(builder.getModulePassManager(), module, builder)
     if has_variants:
         rare.inline_variants(module, builder)
-        drop_unused_variants(module, builder)
 
 
 def _emit(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:

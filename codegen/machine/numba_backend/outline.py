@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from llvmlite import binding as llvm
 from llvmlite import ir
 
-from ...vector_math import FUNCTIONS
+from ...vector_math import FUNCTIONS, rare
 from ...vector_math.staged import Staged
 
 MANY = 16
@@ -45,20 +45,15 @@ def _calls(module: ir.Module) -> Iterator[ir.CallInstr]:
 def _outlined(module: ir.Module, function: ir.Function, vector_bits: int) -> ir.Function:
     """A function that calls `function`, which is inlined there, and its variants for vectors."""
     outlined = _function(module, f"{function.name}.once", function.function_type)
-    outlined.linkage = "internal"
     builder = ir.IRBuilder(outlined.append_basic_block("entry"))
     builder.ret(builder.call(function, outlined.args))
     kind = function.function_type.return_type
-    letters = "v" * len(function.args)
-    variants = [(lanes, _variant(module, function, lanes)) for lanes in _lengths(kind, vector_bits)]
-    mapping = (f"_ZGV_LLVM_N{lanes}{letters}_{outlined.name}({one.name})" for lanes, one in variants)
-    # llvmlite refuses attributes that it does not know, but writes what the set holds
-    set.add(outlined.attributes, f'"vector-function-abi-variant"="{",".join(mapping)}"')
+    rare.offer(outlined, {lanes: _variant(module, function, lanes) for lanes in _lengths(kind, vector_bits)})
     return outlined
 
 
 def _variant(module: ir.Module, function: ir.Function, lanes: int) -> ir.Function:
-    """The function for vectors, visible from outside until loops are vectorised: nothing calls it yet."""
+    """The function for vectors."""
     python_function = FUNCTIONS[function.name.split(".")[1]]
     vector = ir.VectorType(function.function_type.return_type, lanes)
     kind = ir.FunctionType(vector, [vector] * len(function.args))
@@ -70,7 +65,8 @@ def _variant(module: ir.Module, function: ir.Function, lanes: int) -> ir.Functio
 
 def _function(module: ir.Module, symbol: str, kind: ir.FunctionType) -> ir.Function:
     function = ir.Function(module, kind, symbol)
-    for attribute in PURE:
+    function.linkage = "internal"
+    for attribute in PURE:  # llvmlite refuses attributes that it does not know, but writes what the set holds
         set.add(function.attributes, attribute)
     return function
 
@@ -86,14 +82,3 @@ def vector_bits(wanted: int) -> int:
     features = llvm.get_host_cpu_features()
     widest = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
     return min(wanted or 256, widest)
-
-
-def drop_unused_variants(module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
-    """After loops have been vectorised: variants that nothing calls go."""
-    variants = [function for function in module.functions if function.name.startswith(VARIANT)]
-    for function in variants:
-        function.linkage = "internal"
-    if variants:
-        passes = llvm.create_new_module_pass_manager()
-        passes.add_global_dead_code_eliminate_pass()
-        passes.run(module, builder)
