@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -102,14 +103,15 @@ class primitive(pullback.primitive):
 def defvjp(fun: Any, *vjpmakers: Function | None, argnums: Sequence[int] | None = None) -> None:
     """Give a primitive the rules that pull cotangents back: `maker(ans, *args, **kwargs)(g)`.
 
-    A function of NumPy's or SciPy's that has a derivative here keeps it, with a warning.
+    A function of NumPy's or SciPy's that has a derivative here keeps it, with a warning. So does a plain
+    function, which is differentiated as what it computes.
 
     Args:
         vjpmakers: one for each argument; None stands for zero.
         argnums: the positions that they are for; the first ones unless given.
 
     Raises:
-        ArgumentError: `fun` is no primitive.
+        ArgumentError: `fun` is no function that can be a primitive.
     """
     if not _keeps_derivative(fun):
         pullback.primitive.defvjp(_own(fun, "defvjp"), *vjpmakers, argnums=argnums)
@@ -174,14 +176,20 @@ def _has_derivative(fun: Any) -> bool:
 
 
 def _keeps_derivative(fun: Any) -> bool:
-    """Whether a function has a derivative already; if so with a warning, since it is given another one."""
-    if not _has_derivative(fun):
+    """Whether rules are not for a function, as no call of it would ask for them; if so with a warning."""
+    if _has_derivative(fun):
+        said = (
+            f"{fun.__name__} has a derivative of pullback's, and keeps it. For another one decorate a "
+            "function that calls it with autograd.extend.primitive, and give that one rules."
+        )
+    elif isinstance(fun, FunctionType):
+        said = (
+            f"{fun.__name__} is not decorated with autograd.extend.primitive, so its rules have no effect: "
+            "what it computes is differentiated."
+        )
+    else:
         return False
-    warnings.warn(
-        f"{fun.__name__} has a derivative of pullback's, and keeps it. For another one decorate a function "
-        "that calls it with autograd.extend.primitive, and give that one rules.",
-        stacklevel=3,
-    )
+    warnings.warn(said, stacklevel=3)
     return True
 
 
