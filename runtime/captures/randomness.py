@@ -37,7 +37,7 @@ from ..values.refusals import number_refused
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor, kind_of_value, number_reader, tensors_among
-from .traced_draws import form_of
+from .traced_draws import array_to_fill, fill, form_of
 
 RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 """Classes whose objects are streams of random numbers."""
@@ -189,8 +189,16 @@ def drawing(method: Callable[..., Any], of: Any = None, made_in: Any = None) -> 
     stream = getattr(method, "__self__", None) if of is None else of
 
     def draw(*arguments: Any, **options: Any) -> Any:
+        out = array_to_fill(method, arguments, options)
+        if isinstance(out, Tensor):
+            return fill(out, draw, method.__name__, arguments, options)
         if not is_tracing():
             return _draw_plainly(method, stream, arguments, options)
+        if out is not None:
+            raise EagerOnlyError(
+                "Random numbers are drawn into an array that is given by its place, where a trace does not "
+                f"see it{at_caller()}. Write out=."
+            )
         trace = current_trace()
         if made_in is not None:
             if made_in != place_in_trace():

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..values.tensor import Tensor
+
 Draw = Callable[..., Any]
 """(name of a method, *arguments, **options): what the stream draws, without traced arguments."""
 Form = Callable[..., Any]
@@ -81,12 +83,17 @@ def _choice(draw: Draw, a: Any, size: Any = None, *arguments: Any, axis: int = 0
     return np.take(a, draw("choice", a.shape[axis], size, *arguments, **options), axis)
 
 
+def _permuted(draw: Draw, x: Any, *, axis: int | None = None) -> Any:
+    places = draw("permuted", np.arange(np.size(x)).reshape(np.shape(x)), axis=axis)
+    return x.reshape(-1)[places]
+
+
 OF_NUMPY: Mapping[str, Form] = {
     "normal": _of_location("standard_normal"), "laplace": _of_location("laplace", 0.0, 1.0),
     "logistic": _of_location("logistic", 0.0, 1.0), "gumbel": _of_location("gumbel", 0.0, 1.0),
     "exponential": _of_scale("standard_exponential"), "rayleigh": _of_scale("rayleigh", 1.0),
     "lognormal": _lognormal, "uniform": _uniform, "gamma": _gamma, "permutation": _permutation,
-    "shuffle": _shuffle, "choice": _choice,
+    "permuted": _permuted, "shuffle": _shuffle, "choice": _choice,
 }  # fmt: skip
 """By names of methods of Generator and RandomState."""
 
@@ -110,3 +117,40 @@ def form_of(method: Callable[..., Any]) -> Form | None:
     stream, name = getattr(method, "__self__", None), method.__name__
     is_numpys = isinstance(stream, np.random.Generator | np.random.RandomState)
     return (OF_NUMPY if is_numpys else OF_PYTHON).get(name)
+
+
+# --- into arrays ------------------------------------------------------------------------------------------
+
+_PARAMETERS = {
+    "random": ("size", "dtype", "out"), "standard_normal": ("size", "dtype", "out"),
+    "standard_exponential": ("size", "dtype", "method", "out"),
+    "standard_gamma": ("shape", "size", "dtype", "out"), "permuted": ("x",),
+}  # fmt: skip
+"""Of the methods that write into an array, by name: what is given by position."""
+
+
+def array_to_fill(method: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The array that a draw writes into, its `out`; None if it writes into none."""
+    names = _PARAMETERS.get(getattr(method, "__name__", ""))
+    return None if names is None else dict(zip(names, arguments)).get("out", options.get("out"))
+
+
+def fill(
+    out: Tensor, draw: Draw, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
+) -> Tensor:
+    """Draw as many numbers as a Tensor has, and write them into it, as a method with `out` does."""
+    given = dict(zip(_PARAMETERS[name], arguments)) | options
+    given.pop("out")
+    if name == "permuted":
+        out[...] = draw(given.pop("x"), **given)
+        return out
+    wanted = np.dtype(given.get("dtype", np.float64))
+    if wanted != out.dtype:
+        raise TypeError(
+            f"Supplied output array has the wrong type. Expected {wanted}, got {np.dtype(out.dtype)}"
+        )
+    if given.get("size") is not None and _shape(given["size"]) != tuple(out.shape):
+        raise ValueError("size must match out.shape when used together")
+    first = [given.pop("shape")] if "shape" in given else []
+    out[...] = draw(*first, **{**given, "size": tuple(out.shape)})
+    return out

@@ -505,6 +505,68 @@ def test_draws_of_pythons_with_traced_arguments(draw: Callable[[Any], Any]) -> N
     np.testing.assert_allclose(found, wanted)
 
 
+def _in_rows(x: Any, stream: Any) -> Any:
+    noise = np.zeros((2, 5))
+    stream.standard_exponential(out=noise[1])
+    return (x * noise).sum()
+
+
+def _over_a_value(x: Any, stream: Any) -> Any:
+    y = x * 2.0
+    square = y * y
+    drawn = stream.standard_normal(out=y)
+    return (y * x).sum() + square.sum() + drawn[0]
+
+
+def _in_float32(x: Any, stream: Any) -> Any:
+    noise = np.empty(5, np.float32)
+    stream.random(out=noise, dtype=np.float32)
+    return (x * noise).sum()
+
+
+def _in_another_order(x: Any, stream: Any) -> Any:
+    y = np.empty((2, 5))
+    stream.permuted(np.stack([x, x * x]), axis=1, out=y)
+    return (y * np.arange(5.0)).sum()
+
+
+@pytest.mark.parametrize("function", [_in_rows, _over_a_value, _in_float32, _in_another_order])
+def test_draws_that_fill_an_array(function: Callable[[Any, Any], Any]) -> None:
+    x, expected = np.arange(1.0, 6.0), function(np.arange(1.0, 6.0), np.random.default_rng(0))
+    value, gradient = pb.value_and_grad(function)(x, np.random.default_rng(0))
+    assert value == expected
+    both = pb.value_and_grad(pb.compile(function))
+    compiled, compiled_gradient = both(x, np.random.default_rng(0))
+    assert compiled == pytest.approx(expected, rel=1e-14)
+    np.testing.assert_allclose(compiled_gradient, gradient, rtol=1e-13)
+    step = np.eye(5)[2] * 1e-6
+    ends = [function(x + sign * step, np.random.default_rng(0)) for sign in (1, -1)]
+    assert gradient[2] == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-7)
+
+
+def test_arrays_that_draws_do_not_fit_or_that_a_trace_does_not_see() -> None:
+    def of(x: Any, stream: Any, out: Any, **options: Any) -> Any:
+        stream.random(out=out, **options)
+        return (x * out).sum()
+
+    x, stream = np.ones(5), np.random.default_rng(0)
+    for gradient in (pb.grad(of), pb.grad(pb.compile(of))):
+        with pytest.raises(TypeError, match="wrong type. Expected float64, got float32"):
+            gradient(x, stream, pb.zeros(5))
+        with pytest.raises(ValueError, match="size must match"):
+            gradient(x, stream, pb.zeros(5, dtype=pb.float64), size=4)
+
+    @pb.compile
+    def by_place(x: Any, stream: Any) -> Any:
+        noise = np.zeros(5)
+        stream.random(5, np.float64, noise)
+        return (x * noise).sum()
+
+    with pytest.warns(UserWarning, match="Write out="):
+        found = by_place(x, np.random.default_rng(0))
+    assert found == pytest.approx(np.random.default_rng(0).random(5).sum())
+
+
 def test_what_is_drawn_has_derivatives_by_traced_arguments() -> None:
     rng, plain = np.random.default_rng(0), np.random.default_rng(0)
     gradient = pb.compile(pb.grad(lambda x: (rng.normal(x, x**2) ** 2).sum()))
