@@ -139,7 +139,7 @@ def fill(
     out: Tensor, draw: Draw, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
 ) -> Tensor:
     """Draw as many numbers as a Tensor has, and write them into it, as a method with `out` does."""
-    given = dict(zip(_PARAMETERS[name], arguments)) | options
+    given: dict[str, Any] = {**dict(zip(_PARAMETERS[name], arguments)), **options}
     given.pop("out")
     if name == "permuted":
         out[...] = draw(given.pop("x"), **given)

@@ -20,7 +20,7 @@ from ..functions.selections.assignment import fill_
 from ..numpy_api.array_creation import FUNCTIONS
 from ..numpy_api.array_methods import Flat
 from ..tape.apply import apply, copied_in_order, laid_out
-from ..tensors.conversion import require_numbers
+from ..tensors.conversion import dtype_of_numbers
 from ..values.lost_gradients import refuse_loss
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyTensor, as_kind
@@ -53,9 +53,8 @@ def astype(
     self: Tensor, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
 ) -> Tensor:
     """The tensor in another dtype; a copy even if it has it, unless `copy` is False."""
-    kind = np.dtype(getattr(dtype, "numpy", dtype))
+    kind = dtype_of_numbers(self, np.dtype(getattr(dtype, "numpy", dtype)))
     if kind != self._value.dtype:
-        require_numbers(kind)
         converted = apply(convert, self, dtype=kind, grad_name="ToCopyBackward0")
         return as_kind(laid_out(converted, order), type(self))
     return as_kind(copied_in_order(self, order) if copy else laid_out(self, order), type(self))

@@ -11,6 +11,7 @@ further inputs that is, and the call is a node with a rule (`ruled_calls.py`). E
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,8 @@ def _recorded(equation: Equation, solution: Tensor) -> Tensor:
         edges = outer_edges([equation.function(make(solution.payload, Auxiliary))], first)
     if not edges:
         if are_any_differentiated():  # a derivative of 0 is right where the adjoint equation has a solution
-            with no_grad():  # which has an adjoint equation of its own
+            # which has an adjoint equation of its own; one that makes a number of its unknown has none to ask
+            with no_grad(), suppress(GradientError):
                 equation.adjoint(equation.residual(equation.function), solution, 0.0 * solution)
         return solution
     node = SolutionBackward(equation, function, solution, edges)

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError
+from ...tracer.trace import is_tracing
 from ..functions.common import fail
 from ..functions.elements.comparison import where
 from ..functions.loops.control_flow import while_loop
-from ..values.tensor import Tensor
+from ..values.tensor import Tensor, make
+from ..values.value_kinds import Auxiliary
 from .adjoints import DENSE, adjoint_by
 from .equations import Equation, solution_of
 from .levenberg_marquardt import least_squares_of
@@ -207,6 +209,8 @@ def _between(
     name = owner.__name__
     unknowns = Unknowns(a, name, "a")
     other = Unknowns(b, name, "b")
+    if not is_tracing() and unknowns.size == 1 and unknowns.dtype == np.float64:
+        solve = _of_one_number
     equation = Equation(
         owner,
         unknowns.residual(f, args, 1),
@@ -215,6 +219,26 @@ def _between(
         adjoint_by(DENSE, name, reach_in(other.start - unknowns.start, xtol, rtol)),
     )
     return unknowns.restored(solution_of(equation, unknowns.start))
+
+
+def _of_one_number(
+    name: str, function: Function, a: Tensor, b: Tensor, xtol: float, rtol: float, maxiter: int
+) -> Tensor:
+    """What SciPy's function of this name finds, by the same steps, each of which costs the call alone."""
+    from scipy import optimize  # not at start
+
+    solve = getattr(optimize, name)
+    ends = function(a), function(b)
+    _signs_differ(name, a, *ends)
+    known = [float(one.payload[0]) for one in ends]
+
+    def of_number(x: float) -> float:
+        return known.pop(0) if known else float(function(make(np.array([x]), Auxiliary)).payload[0])
+
+    bracket = (float(one.payload[0]) for one in (a, b))
+    found, told = solve(of_number, *bracket, (), xtol, rtol, maxiter, full_output=True, disp=False)
+    x = make(np.array([found]), Auxiliary)
+    return _found(name, x, make(np.array(told.converged), Auxiliary), make(np.array(maxiter), Auxiliary))
 
 
 def reach_in(width: Tensor, xtol: float, rtol: float) -> Callable[[Tensor], Tensor]:

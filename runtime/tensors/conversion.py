@@ -28,10 +28,20 @@ def array_dtype(x: Tensor) -> np.dtype:
 
 def as_dtype(x: Tensor, dtype: np.dtype) -> Tensor:
     """x in a dtype: itself if it has it."""
-    if x._value.dtype == dtype:
-        return x
+    kind = dtype_of_numbers(x, dtype)
+    return x if x._value.dtype == kind else apply(convert, x, dtype=kind)
+
+
+def dtype_of_numbers(x: Tensor, dtype: np.dtype) -> np.dtype:
+    """The dtype in which x is held: floats that are to be objects stay floats, which compute alike.
+
+    Raises:
+        DTypeError: no Tensor holds it.
+    """
+    if dtype.kind == "O" and x._value.dtype.kind in "fc":
+        return array_dtype(x)
     require_numbers(dtype)
-    return apply(convert, x, dtype=dtype)
+    return dtype
 
 
 def require_numbers(dtype: np.dtype) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...tracer.dims import python_type
+from ...tracer.graph import Node
 from ...tracer.trace import innermost
 from ..bytecode.liveness import loop_over
 from ..captures.containers import Written
@@ -66,11 +67,22 @@ STANDING = NumpyTensor | Counted | Written | TracedStream | GrowingList | GrownA
 """What stands for objects of other classes."""
 
 
+class_of_differentiated: list[type] = []
+"""The class, if there is one, that eager arrays with a gradient answer with in place of `np.ndarray`."""
+
+
 def _type_called(*arguments: Any, **options: Any) -> Any:
     if len(arguments) == 1 and issubclass(type(arguments[0]), STANDING):
-        return arguments[0].__class__
+        return _class_told(arguments[0])
     found = type(*arguments, **options) if options or len(arguments) > 1 else python_type(*arguments)
     return TYPE if found is type else found
+
+
+def _class_told(standing: Any) -> type:
+    is_eager = isinstance(standing, NumpyTensor) and not isinstance(standing.payload, Node)
+    if class_of_differentiated and is_eager and standing.requires_grad:
+        return class_of_differentiated[-1]
+    return standing.__class__
 
 
 TYPE: Any = class_called(type, _type_called)

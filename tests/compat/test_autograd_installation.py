@@ -14,6 +14,7 @@ import pytest
 import pullback
 from pullback.compat import autograd as ours
 from pullback.compat.autograd.installation import InstallationError, options
+from pullback.errors import GradientError
 
 
 def parts() -> dict[str, ModuleType]:
@@ -43,6 +44,22 @@ def test_inside_imports_give_our_modules_and_after_it_all_is_as_before() -> None
         assert anp.__spec__.name == anp.__name__
         assert grad(lambda x: norm.logpdf(x) + gammaln(x))(1.0) == pytest.approx(-1 - np.euler_gamma)
     assert not parts() and sys.meta_path == finders
+
+
+def named(x: Any) -> Any:
+    return x._value if str(type(x)) == "<class 'autograd.numpy.numpy_boxes.ArrayBox'>" else x
+
+
+def test_the_class_of_what_is_differentiated_is_that_of_a_box() -> None:
+    def of_parts(x: Any) -> Any:
+        known = float(named(x[0] * 2.0))
+        return known * x[1]
+
+    with ours.installed():
+        assert ours.grad(of_parts)(np.array([1.0, 2.0])).tolist() == [0.0, 2.0]
+        assert type(named(np.ones(2))) is np.ndarray
+    with pytest.raises(GradientError, match=r"float\(\)"):
+        ours.grad(of_parts)(np.array([1.0, 2.0]))
 
 
 def test_a_function_keeps_its_name_beside_a_module_of_this_name() -> None:

@@ -328,3 +328,12 @@ def test_a_class_in_a_function_that_fills_arrays() -> None:
     value, slope = pb.value_and_grad(with_a_local_class)(x)
     assert value == with_a_local_class(x)
     np.testing.assert_array_equal(slope, [12.0, 3.0, 3.0])
+
+
+def of_objects(x: np.ndarray) -> Any:
+    parts = np.array([x[0], 2.0, (x[1] * x[2]).astype(object)], dtype=object).ravel()
+    return (np.array(parts, dtype=float) ** 2).sum() + parts[2] * np.asarray([x, x * x], dtype=object)[1, 0]
+
+
+def test_floats_that_are_put_into_an_array_of_objects() -> None:
+    check(of_objects, random(3))

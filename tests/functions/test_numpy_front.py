@@ -419,8 +419,7 @@ def test_another_type_with_the_protocol_is_asked_first() -> None:
 
 
 STRANGE: list[Callable[[Any], Any]] = [
-    lambda x: x.astype(object).sum(),
-    lambda x: np.array([x[0], x[1]], dtype=object).sum(),
+    lambda x: (x > 1).astype(object).sum(),
     lambda x: x.astype(str),
     lambda x: np.append(x, None),
     lambda x: np.concatenate([x, np.array(["a"])]),
@@ -434,9 +433,8 @@ def test_dtypes_that_no_tensor_has_are_refused(function: Callable[[Any], Any]) -
         with pytest.raises(DTypeError, match=r"dtype .* not supported on a Tensor"):
             transformed(x)
     rows = np.full((2, 3), 1.5)
-    assert (pb.vmap(lambda row: row.astype(object).sum())(rows) == 4.5).all()  # arrays themselves
-    with pytest.raises(DTypeError, match="dtype object is not supported"):
-        pb.compile(pb.vmap(lambda row: row.astype(object).sum()))(rows)
+    for transform in (pb.vmap, lambda f: pb.compile(pb.vmap(f))):  # floats compute alike as objects
+        assert (transform(lambda row: row.astype(object).sum())(rows) == 4.5).all()
 
 
 def test_shared_memory_of_traced_arrays() -> None:

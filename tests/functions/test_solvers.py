@@ -360,3 +360,14 @@ def test_a_rule_in_the_equations_may_read_arrays_from_outside(rule_is_traced: bo
     for form in (pb.compile(pb.grad(solution, argnums=1)), pb.grad(pb.compile(solution), argnums=1)):
         with pytest.raises(GradientError, match="from outside of its arguments"):
             form(p, table)
+
+
+def test_an_equation_of_numbers_inside_of_a_function_with_rules() -> None:
+    """It depends on nothing that is differentiated, so what has no derivative in it does no harm."""
+
+    @pb.primitive
+    def solved(a: Any) -> Any:
+        return optimize.brentq(lambda x: np.asarray(x**2 - a).item(), 0.0, 10.0)
+
+    pb.defvjp(solved, lambda x, a: lambda g: g / (2.0 * x))
+    assert pb.grad(lambda a: solved(a) ** 3)(4.0) == pytest.approx(3.0)

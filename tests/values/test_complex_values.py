@@ -225,7 +225,7 @@ def test_numpys_functions_give_what_numpy_gives(function: Callable[[Any], Any]) 
         lambda z: z // 2, lambda z: z % 2, lambda z: pb.floor(z), lambda z: pb.round(z),
         lambda z: pb.sign(z), lambda z: pb.erf(z), lambda z: pb.atan2(z, z), lambda z: pb.relu(z),
         lambda z: pb.softmax(z, 0), lambda z: pb.median(z), lambda z: pb.topk(z, 1), lambda z: pb.unique(z),
-        lambda z: pb.cummax(z, 0), lambda z: pb.lgamma(z), lambda z: np.less(z, z), lambda z: np.max(z),
+        lambda z: pb.cummax(z, 0), lambda z: pb.lgamma(z), lambda z: np.max(z),
         lambda z: np.arctan2(z, z), lambda z: np.floor(z),
         lambda z: np.interp(z, z, z), lambda z: pb.logical_and(z, z) | (z < 1),
     ],
@@ -260,3 +260,14 @@ def test_no_real_number_is_made_of_a_complex_one(call: Callable[[Any], Any]) -> 
 def test_wrong_dtypes(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(errors.DTypeError, match=message):
         call()
+
+
+@pytest.mark.parametrize("compare", [np.less, np.less_equal, np.greater, np.greater_equal])
+def test_arrays_of_complex_numbers_are_ordered_as_numpys(compare: np.ufunc) -> None:
+    parts = np.array([0.0, 1.0, -1.0, np.nan])
+    x, y = (one.ravel() for one in np.meshgrid(*[(parts[:, None] + 1j * parts).ravel()] * 2))
+    with np.errstate(invalid="ignore"):
+        expected = compare(x, y)
+        assert (pb.compile(lambda x, y: compare(x, y))(x, y) == expected).all()
+        found = pb.grad(lambda x: np.where(compare(x, y), x.real, x.imag).sum())(x)
+    assert (found == np.where(expected, 1.0, 1j)).all()

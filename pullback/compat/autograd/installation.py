@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from pullback.errors import PullbackError
+from pullback.runtime.tracing.asked_types import class_of_differentiated
 
 NAME = "autograd"
 OURS = __name__.rpartition(".")[0]
@@ -94,9 +95,12 @@ def install(*, compiled: bool = False) -> None:
         >>> pullback.compat.autograd.install()
         >>> import autograd.numpy as np
     """
+    from .numpy.numpy_boxes import ArrayBox  # which needs the options
+
     with _lock:
         _require_not_imported()
         options.compiled = compiled
+        class_of_differentiated[:] = [ArrayBox]  # which programs ask for by its name
         if _finder not in sys.meta_path:
             sys.meta_path.insert(0, _finder)
 
@@ -107,6 +111,7 @@ def uninstall() -> None:
         if _finder in sys.meta_path:
             sys.meta_path.remove(_finder)
         options.compiled = False
+        class_of_differentiated.clear()
         for name in [name for name in sys.modules if _is_part(name)]:
             if _is_own(sys.modules[name]):
                 del sys.modules[name]

@@ -7,7 +7,13 @@ __all__ = ["ArrayBox"]
 
 
 class ArrayBox(Box):
-    """For annotations and `isinstance(x, ArrayBox)`: whether x stands for a value that is differentiated."""
+    """For annotations and `isinstance(x, ArrayBox)`: whether x stands for a value that is differentiated.
+
+    Where pullback is in HIPS autograd's place, `type(x)` of such a value is this class, and `x._value` its
+    array.
+    """
+
+    __module__ = "autograd.numpy.numpy_boxes"
 
 
 __getattr__ = missing_of(__name__)
