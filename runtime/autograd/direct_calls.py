@@ -16,7 +16,7 @@ from ...tracer.trace import innermost
 from ..tape.apply import of_kind
 from ..values.flatten import flatten
 from ..values.modes import is_recording
-from ..values.nodes import SavingNode, observers, tensor_at
+from ..values.nodes import GONE, SavingNode, observers, tensor_at
 from ..values.saved import Cell, saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor
@@ -111,7 +111,6 @@ class PrimitiveBackward(SavingNode):
         self.result = result
         self.kind = kind
         self.versions = versions
-        self.freed = False
 
     def name(self) -> str:
         return f"{self.owner._name}Backward"
@@ -155,7 +154,7 @@ class PrimitiveBackward(SavingNode):
         return arguments, of_kind(tensor_at(self.result, (self, 0), cells[-1]), self.kind)
 
     def release(self) -> None:
-        self.operands, self.result, self.versions, self.freed = None, None, [], True
+        self.operands, self.result, self.versions = None, None, GONE
 
 
 def _spec_of(value: Any) -> Spec | None:

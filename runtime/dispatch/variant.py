@@ -359,7 +359,7 @@ class Variant(Runs):
             for position in wrt:
                 leaf = leaves[position]
                 edges.append((leaf._grad_fn or leaf, leaf._output_nr))
-            node.hooks = node._metadata = None
+            node.hooks = None
             node.sequence = next_sequence()
             node.arrays = arrays
             node.saved = saved

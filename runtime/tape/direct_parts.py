@@ -31,6 +31,7 @@ BOUNDS = (int, type(None))
 ITEMS = frozenset((int, slice, type(None), type(...)))
 ALL = slice(None)
 _dilated = direct(dilate, dilate)
+_new = object.__new__
 
 
 class PartView(View):
@@ -57,15 +58,18 @@ class PartView(View):
 class PartBackward(GradNode):
     """Of a part that is read: its cotangent among zeros."""
 
-    __slots__ = ("index", "shape")
+    __slots__ = ("index", "shape", "title")
     runs_rules = may_add_itself = True
+    title: str
+    """What it is called; nothing where the index says it."""
 
-    def __init__(self, edge: Edge, index: Index, shape: tuple[int, ...]) -> None:
-        self.edges = (edge,)
-        self.hooks = self._metadata = None
-        self.sequence = next_sequence()
-        self.index = index
-        self.shape = shape
+    def name(self) -> str:
+        return self.title or _name_of(self.index)
+
+    def given_out(self) -> PartBackward:
+        if type(self) is PartBackward:
+            self.__class__ = _class_called(self.name())
+        return self
 
     def add_itself(self, g: Any, arrived: dict[Any, Any], borrowed: set[Any]) -> bool:
         target, number = self.edges[0]  # type: ignore[misc]
@@ -97,24 +101,9 @@ class PartBackward(GradNode):
         return (g,)
 
 
-class SelectBackward0(PartBackward):
-    __slots__ = ()
-
-
-class SliceBackward0(PartBackward):
-    __slots__ = ()
-
-
-class UnsqueezeBackward0(PartBackward):
-    __slots__ = ()
-
-
-class AliasBackward0(PartBackward):
-    __slots__ = ()
-
-
-BACKWARD: dict[type, type[PartBackward]] = {
-    int: SelectBackward0, slice: SliceBackward0, type(None): UnsqueezeBackward0, type(...): AliasBackward0,
+_NAMES: dict[type, str] = {
+    int: "SelectBackward0", slice: "SliceBackward0", type(None): "UnsqueezeBackward0",
+    type(...): "AliasBackward0",
 }  # fmt: skip
 """What PyTorch calls the node of what an item does, by its class."""
 
@@ -239,27 +228,26 @@ def is_basic(index: Any) -> bool:
     return True
 
 
-def _backward_of(index: Index) -> type[PartBackward]:
-    """The class of the node: the last item that does more than take all of a dimension names it."""
+def _name_of(index: Index) -> str:
+    """How the node is called: the last item that does more than take all of a dimension says it."""
     if type(index) is not tuple:
-        return BACKWARD[type(index)]
+        return _NAMES[type(index)]
     for one in reversed(index):
         if one is not ... and one != ALL:
-            return BACKWARD[type(one)]
-    return SliceBackward0 if ALL in index else AliasBackward0
+            return _NAMES[type(one)]
+    return _NAMES[slice if ALL in index else type(...)]
 
 
 @functools.cache
-def part_node(name: str) -> type[PartBackward]:
-    """The class of the nodes of parts that are called so."""
+def _class_called(name: str) -> type[PartBackward]:
     return type(name, (PartBackward,), {"__slots__": ()})
 
 
-def read_part(x: Tensor, index: Index, node: type[PartBackward] | None = None) -> Tensor | None:
+def read_part(x: Tensor, index: Index, title: str = "") -> Tensor | None:
     """`x[index]` with a basic index; None where it takes the general way, as if it has no such element.
 
     Args:
-        node: the class of its node on the tape, unless the index says it.
+        title: how its node on the tape is called, unless the index says it.
     """
     kind = type(x)
     if kind not in KINDS or observers or innermost() is not None:
@@ -285,8 +273,13 @@ def read_part(x: Tensor, index: Index, node: type[PartBackward] | None = None) -
         tensor._frozen = x._frozen
         tensor._view = PartView(x, index)
     if x._requires_grad and is_recording():
-        kind_of_node = node or (SelectBackward0 if type(index) is int else _backward_of(index))
-        tensor._grad_fn = kind_of_node((x._grad_fn or x, x._output_nr), index, value.shape)
+        node = tensor._grad_fn = _new(PartBackward)
+        node.edges = ((x._grad_fn or x, x._output_nr),)
+        node.hooks = None
+        node.sequence = next_sequence()
+        node.index = index
+        node.shape = value.shape
+        node.title = title
         tensor._requires_grad = True
     return tensor
 

@@ -100,7 +100,7 @@ def _pack(node: OperatorNode) -> None:
         elif node.operands is not None:
             node.operands[position] = packed
         node.versions[number] = (position, [0, None], 0)
-    node.__class__ = _packed_class(type(node))
+    node.__class__ = _packed_class(type(node.given_out()))
 
 
 def _packed_class(kind: type[OperatorNode]) -> type[OperatorNode]:
@@ -116,7 +116,7 @@ class _Unpacking(OperatorNode):
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         operands, result = self.operands, self.result
-        if not self.freed:
+        if not self.is_freed:
             self.operands = None if operands is None else list(map(_unpacked, operands))
             self.result = _unpacked(result)
         try:

@@ -45,7 +45,7 @@ class GradNode:
         hooks: None, or a `Hooks` with what users registered.
     """
 
-    __slots__ = ("__weakref__", "_metadata", "edges", "hooks", "sequence")
+    __slots__ = ("__weakref__", "edges", "hooks", "sequence")
     outputs = 1
     _is_node = True
     versions: Sequence[Any] = ()
@@ -65,7 +65,6 @@ class GradNode:
     def __init__(self, edges: Sequence[Edge | None]) -> None:
         self.edges = edges
         self.hooks = None
-        self._metadata: dict[Any, Any] | None = None
         self.sequence = next_sequence()
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
@@ -126,19 +125,21 @@ class GradNode:
         """`AddBackward0`"""
         return type(self).__name__
 
+    def given_out(self) -> GradNode:
+        """Itself as users get it: of a class with its name."""
+        return self
+
     @property
     def next_functions(self) -> tuple[tuple[GradNode | None, int], ...]:
         """The nodes that gradients go to next, each with the number of its output, in the operands' order."""
         found = [None if edge is None else (_as_node(edge[0]), edge[1]) for edge in self.edges]
         _kept[self] = [one[0] for one in found if one is not None and isinstance(one[0], AccumulateGrad)]
-        return tuple((None, 0) if one is None else one for one in found)
+        return tuple((None, 0) if one is None else (one[0].given_out(), one[1]) for one in found)
 
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for the user's notes."""
-        if self._metadata is None:
-            self._metadata = {}
-        return self._metadata
+        return hooks_of(self).metadata
 
     def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(grad_inputs, grad_outputs)` after each run; what it returns replaces `grad_inputs`."""
@@ -155,9 +156,10 @@ class GradNode:
 class Hooks:
     """What users attached to one node."""
 
-    __slots__ = ("after", "before", "retained", "tensors")
+    __slots__ = ("after", "before", "metadata", "retained", "tensors")
 
     def __init__(self) -> None:
+        self.metadata: dict[Any, Any] = {}
         self.before: dict[int, Callable[..., Any]] = {}
         self.after: dict[int, Callable[..., Any]] = {}
         self.tensors: dict[int, dict[int, Callable[..., Any]]] = {}
@@ -362,19 +364,22 @@ def legacy_type(dtype: np.dtype) -> str:
     return f"torch.{scalar_type(dtype)}Tensor"
 
 
+GONE: list[tuple[int, Cell, int]] = [(0, [1, None], 0)]
+"""What stands for the versions of values that were freed: it looks as if they had been overwritten."""
+
+
 class SavingNode(GradNode):
     """A node that saves arrays of the call, of memory that may be written to later."""
 
-    __slots__ = ("freed", "operands", "result", "versions")
+    __slots__ = ("operands", "result", "versions")
     operands: list[Any] | None
     result: Any
     versions: list[tuple[int, Cell, int]]
-    """(operand position or -1 for the result, cell, version then) of each saved value."""
-    freed: bool
+    """(operand position or -1 for the result, cell, version then) of each saved value; GONE of freed ones."""
 
     @property
     def is_freed(self) -> bool:
-        return self.freed
+        return self.versions is GONE
 
     @property
     def cells(self) -> Sequence[Cell]:

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from ...tracer.array_rules import on_arrays
-from ...tracer.errors import GradientError
 from ...tracer.graph import Node
 from ...tracer.operator import HOLOMORPHIC, Function, Operator, Pull, as_it_is
 from ...tracer.ops.reduction import sum_to_shape, summed_to_shape
 from ...tracer.origin import backward_of
 from ...tracer.spec import Spec
-from .nodes import FREED, Cell, Edge, SavingNode, next_sequence, tensor_at
+from .nodes import GONE, Cell, Edge, SavingNode, next_sequence, tensor_at
 from .tensor import Tensor
 
 ARRAYS = (np.ndarray, np.generic)
@@ -48,8 +47,8 @@ class Plan:
     """What recording an operator takes, for one set of operands that require grad; made once, then reused."""
 
     __slots__ = (
-        "count", "is_holomorphic", "may_broadcast", "node_class", "operator", "positions", "pull",
-        "recorded", "saves", "saves_each", "saves_result", "saves_specs",
+        "count", "is_holomorphic", "may_broadcast", "name", "operator", "positions", "pull", "recorded",
+        "saves", "saves_each", "saves_result", "saves_specs",
     )  # fmt: skip
 
     def __init__(self, operator: Operator, mask: int, count: int, name: str) -> None:
@@ -69,35 +68,33 @@ class Plan:
         self.saves_specs = any(
             name == "specs" or name.endswith("_spec") for rule in rules for name in rule.parameters
         )
-        self.node_class = node_class(name)
+        self.name = name
 
     def node(self, attributes: dict[str, Any], edges: Sequence[Edge | None]) -> OperatorNode:
         """A node that has saved nothing yet."""
-        node = _new(self.node_class)  # calling the class would take twice as long
+        node = _new(OperatorNode)  # calling the class would take twice as long
         node.plan = self
         node.attributes = attributes
         node.edges = edges
         node.sequence = next_sequence()
-        node.hooks = node._metadata = node.forward = None
+        node.hooks = node.forward = None
         node.operands = node.result = node.shapes = node.specs = None
         node.versions = NO_VERSIONS
-        node.freed = False
         return node
 
     def node_in_trace(
         self, attributes: dict[str, Any], edges: Sequence[Edge | None], read: list[Any], made: Node
     ) -> OperatorNode:
         """A node that has all operands and the result as nodes of the graph."""
-        node = _new(self.node_class)
+        node = _new(OperatorNode)
         node.plan = self
         node.attributes = attributes
         node.edges = edges
         node.sequence = next_sequence()
-        node.hooks = node._metadata = node.shapes = node.specs = None
+        node.hooks = node.shapes = node.specs = None
         node.operands = read
         node.forward = node.result = made
         node.versions = NO_VERSIONS
-        node.freed = False
         return node
 
     def pull_recorded(self) -> Pull:
@@ -110,21 +107,12 @@ class Plan:
         return found
 
 
-_classes: dict[str, type[OperatorNode]] = {}
-
-
-def node_class(name: str) -> type[OperatorNode]:
-    """The class of operator nodes that are called `name`."""
-    found = _classes.get(name)
-    if found is None:
-        found = _classes[name] = type(name, (OperatorNode,), {"__slots__": ()})
-    return found
-
-
 class OperatorNode(SavingNode):
     """A node of one operator: it saves what the operator's rules need, and runs them.
 
-    A plan makes it. In a trace it has all operands and the result as nodes of the graph.
+    A plan makes it. In a trace it has all operands and the result as nodes of the graph. While nobody has
+    asked for them, the nodes of all operators are of this one class: CPython finds the attributes of objects
+    of one class several times as fast.
     """
 
     __slots__ = ("attributes", "forward", "plan", "shapes", "specs")
@@ -141,6 +129,14 @@ class OperatorNode(SavingNode):
     is_in_graph = True
     on_tensors: Callable[[Function], Function] = staticmethod(as_it_is)
     """Of rules the form for Tensors: `tape/direct.py` says which."""
+
+    def name(self) -> str:
+        return self.plan.name
+
+    def given_out(self) -> OperatorNode:
+        if type(self) is OperatorNode:
+            self.__class__ = _class_called(self.plan.name)
+        return self
 
     @property
     def read(self) -> Sequence[Any]:
@@ -166,8 +162,6 @@ class OperatorNode(SavingNode):
 
     def pull_all(self, g: Any, pull: Pull | None = None) -> Sequence[Any]:
         """The cotangents of all edges, of arrays; of those that `pull` gives, if it is not the plan's."""
-        if self.freed:
-            raise GradientError(FREED)
         for _, cell, version in self.versions:
             if cell[0] != version:
                 self._require_saved()
@@ -190,8 +184,6 @@ class OperatorNode(SavingNode):
 
     def require_saved(self) -> None:
         """GradientError where what the rules need is gone, or was written to since."""
-        if self.freed:
-            raise GradientError(FREED)
         for _, cell, version in self.versions:
             if cell[0] != version:
                 self._require_saved()
@@ -277,12 +269,16 @@ class OperatorNode(SavingNode):
     def release(self) -> None:
         if self.versions or (self.forward is not None and self._needs_values()):
             self.operands = self.result = None
-            self.versions = NO_VERSIONS
-            self.freed = True
+            self.versions = GONE
 
     def _needs_values(self) -> bool:
         saved = (self.operands[position] for position in self.plan.saves) if self.operands else ()
         return self.plan.saves_result or any(type(value) is Node for value in saved)
+
+
+@functools.cache
+def _class_called(name: str) -> type[OperatorNode]:
+    return type(name, (OperatorNode,), {"__slots__": ()})
 
 
 @functools.cache

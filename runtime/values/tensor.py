@@ -353,7 +353,7 @@ class Tensor(Asked):
     def grad_fn(self) -> GradNode | None:
         """The tape node that made it; None for a leaf."""
         self.refresh()
-        return self._grad_fn
+        return None if self._grad_fn is None else self._grad_fn.given_out()
 
     @property
     def output_nr(self) -> int:

@@ -23,7 +23,7 @@ from ....tracer.spec import complex_dtype
 from ....tracer.trace import innermost, is_tracing, itself
 from ...tape.apply import apply, unwrap, wrap
 from ...tape.direct import direct, unrecorded
-from ...tape.direct_parts import part_node, read_part
+from ...tape.direct_parts import read_part
 from ...values.modes import is_recording
 from ...values.tensor import Tensor, make
 from ..common import (
@@ -91,14 +91,14 @@ def matrices(A: Any, function: str) -> Tensor:
 def _plane(planes: Tensor, place: int, rows: int, name: str) -> Tensor:
     """The first rows of one plane of a decomposition."""
     *batch, _, _, columns = planes._value.shape
-    short = read_part(planes, (..., place, slice(0, rows), ALL), part_node(name))
+    short = read_part(planes, (..., place, slice(0, rows), ALL), name)
     return _part_of_plane(planes, place, rows, (*batch, rows, columns), name) if short is None else short
 
 
 def _row(planes: Tensor, place: int, name: str) -> Tensor:
     """The first row of one plane."""
     *batch, _, _, columns = planes._value.shape
-    short = read_part(planes, (..., place, 0, ALL), part_node(name))
+    short = read_part(planes, (..., place, 0, ALL), name)
     return _part_of_plane(planes, place, 1, (*batch, columns), name) if short is None else short
 
 
