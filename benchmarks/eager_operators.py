@@ -205,9 +205,8 @@ def _rules_of(nodes: list[Any], g: np.ndarray) -> Callable[[], Any]:
     node = nodes[0]
     if len(nodes) > 1 or not isinstance(node, OperatorNode):
         return lambda: None
-    specs, y_spec = node.specs or ((), None)
-    pull, result, operands, attributes = node.plan.pull, node.result, node.operands or (), node.attributes
-    return lambda: pull(g, result, y_spec, operands, specs, attributes)
+    pull = node.plan.pull
+    return lambda: pull(g, node)
 
 
 def as_tensors(operands: Iterable[Any]) -> tuple[Tensor, ...]:

@@ -21,10 +21,12 @@ Attributes = Mapping[str, Any]
 Scalar = bool | int | float
 Array = Any  # an ndarray, a Node or a Tensor: whatever carries a value through a rule
 
-PULL = ("g", "y", "y_spec", "operands", "specs", "attributes")
+PULL = ("y", "y_spec", "operands", "specs", "attributes")
+PULL_OF_NODE = ("node.result", "node.specs[1]", "node.operands", "node.specs[0]", "node.attributes")
 Function = Callable[..., Any]
 Pull = Callable[..., tuple[Array | None, ...]]
-"""Of `PULL`, which is what rules may need, the cotangent of each operand."""
+"""Of g and `PULL`, which is what rules may need, the cotangent of each operand; or of g and a node of the
+tape that has it all, `PULL_OF_NODE`."""
 OPERATORS: dict[str, Operator] = {}
 WRITTEN_OUT = "written out"
 HOLOMORPHIC = "holomorphic"
@@ -335,7 +337,11 @@ class Operator:
 
     @functools.cache  # noqa: B019  operators are there for good
     def pulling(
-        self, positions: tuple[int, ...], count: int, form: Callable[[Function], Function] = as_it_is
+        self,
+        positions: tuple[int, ...],
+        count: int,
+        form: Callable[[Function], Function] = as_it_is,
+        of_node: bool = False,
     ) -> Pull:
         """The rules of the operands at some positions, of `count`, as one function, which is written here.
 
@@ -345,30 +351,35 @@ class Operator:
                 rule_0(g, operands[1]), rule_1(g, operands[0]),
             )
 
-        and it gives None for the other operands. `form` may make other functions of the rules.
+        and `of_node` it is `lambda g, node: (rule_0(g, node.operands[1]), rule_1(g, node.operands[0]))`.
+        It gives None for the other operands. `form` may make other functions of the rules.
         """
+        given, needs = (("g", "node"), PULL_OF_NODE) if of_node else (("g", *PULL), PULL)
         rules = {f"rule_{one}": form(self.rules[self.operand_name(one)].function) for one in positions}
-        calls = [self._call_of_rule(one) if one in positions else "None" for one in range(count)]
-        return cast(Pull, eval(f"lambda {', '.join(PULL)}: ({', '.join(calls)},)", rules))
+        calls = [self._call_of_rule(one, *needs) if one in positions else "None" for one in range(count)]
+        return cast(Pull, eval(f"lambda {', '.join(given)}: ({', '.join(calls)},)", rules))
 
-    def _call_of_rule(self, position: int) -> str:
-        """The call of an operand's rule with what it needs, as text."""
+    def _call_of_rule(
+        self, position: int, y: str, y_spec: str, operands: str, specs: str, attributes: str
+    ) -> str:
+        """The call of an operand's rule with what it needs, as text, given the text for what it may need."""
         arguments = []
+        plain = {"g": "g", "y": y, "y_spec": y_spec}
         for parameter in self.rules[self.operand_name(position)].parameters:
-            if parameter in ("g", "y", "y_spec"):
-                arguments.append(parameter)
+            if parameter in plain:
+                arguments.append(plain[parameter])
             elif parameter == "index":
                 arguments.append(str(position - len(self.operands) + 1))
             elif parameter == "specs":
-                arguments.append("tuple(specs)")
+                arguments.append(f"tuple({specs})")
             elif parameter.endswith("_spec"):
-                arguments.append(f"specs[{self.operands.index(parameter[:-5])}]")
+                arguments.append(f"{specs}[{self.operands.index(parameter[:-5])}]")
             elif self.variadic and parameter == self.operands[-1][1:]:
-                arguments.append(f"tuple(operands[{len(self.operands) - 1}:])")
+                arguments.append(f"tuple({operands}[{len(self.operands) - 1}:])")
             elif parameter in self.operands:
-                arguments.append(f"operands[{self.operands.index(parameter)}]")
+                arguments.append(f"{operands}[{self.operands.index(parameter)}]")
             else:
-                arguments.append(f"attributes[{parameter!r}]")
+                arguments.append(f"{attributes}[{parameter!r}]")
         return f"rule_{position}({', '.join(arguments)})"
 
     def __call__(self, *operands: Array, **attributes: Any) -> Array:

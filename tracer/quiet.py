@@ -14,15 +14,19 @@ class Quiet(threading.local):
     """Calls a function with NumPy's floating-point warnings off; a fifth of the price of np.errstate."""
 
     def __init__(self) -> None:
-        context = contextvars.copy_context()
-        context.run(np.seterr, all="ignore")
-        self.run: Callable[..., Any] = context.run
+        self.run: Callable[..., Any] = quiet_context().run
+
+
+def quiet_context() -> contextvars.Context:
+    """A context in which NumPy does not warn; only one thread at a time may run in it."""
+    context = contextvars.copy_context()
+    context.run(np.seterr, all="ignore")
+    return context
 
 
 def _variable() -> tuple[contextvars.ContextVar[Any], Any]:
     """The context variable that says what NumPy does of such errors, and its value for no warnings."""
-    context = contextvars.copy_context()
-    context.run(np.seterr, all="ignore")
+    context = quiet_context()
     here = contextvars.copy_context()
     return next((one, value) for one, value in context.items() if here.get(one) is not value)
 

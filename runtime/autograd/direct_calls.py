@@ -16,8 +16,8 @@ from ...tracer.trace import innermost
 from ..tape.apply import of_kind
 from ..values.flatten import flatten
 from ..values.modes import is_recording
-from ..values.nodes import GONE, SavingNode, observers, tensor_at
-from ..values.saved import Cell, saved_values
+from ..values.nodes import GONE, SavingNode, Versions, observers, tensor_at
+from ..values.saved import saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor
 from .rules import fitted
@@ -43,7 +43,8 @@ def recorded_directly(owner: primitive, args: tuple[Any, ...], kwargs: dict[str,
         return False, NotImplemented
     if not OPTIONS.issuperset(map(type, kwargs.values())):
         return False, NotImplemented
-    values, edges, versions = [], [], []
+    values, edges = [], []
+    versions: list[Any] = []
     for position, one in enumerate(args):
         kind, edge = type(one), None
         if kind in TENSORS:
@@ -56,7 +57,7 @@ def recorded_directly(owner: primitive, args: tuple[Any, ...], kwargs: dict[str,
                     return False, NotImplemented
                 edge = (one._grad_fn or one, one._output_nr)
             if kind is NumpyTensor:
-                versions.append((position, one._cell, one._cell[0]))
+                versions += position, one._cell, one._cell[0]
             values.append(value if kind is NumpyTensor else value[()])
         elif kind is ndarray:
             values.append(one if noted is None else noted.of_array(one))
@@ -75,9 +76,9 @@ def recorded_directly(owner: primitive, args: tuple[Any, ...], kwargs: dict[str,
     tensor = make(array, NumpyTensor if type(result) is ndarray else NumpyScalar)
     if noted is not None:
         noted.share(tensor._cell)
-    versions.append((-1, tensor._cell, 0))
+    versions += -1, tensor._cell, 0
     kinds = list(map(type, args))
-    node = PrimitiveBackward(owner, edges, kinds, values, kwargs, array, type(tensor), versions)
+    node = PrimitiveBackward(owner, edges, kinds, values, kwargs, array, type(tensor), tuple(versions))
     if noted is not None:
         noted.note(node)
     tensor._grad_fn = node
@@ -101,7 +102,7 @@ class PrimitiveBackward(SavingNode):
         options: dict[str, Any],
         result: ndarray,
         kind: type[Tensor],
-        versions: list[tuple[int, Cell, int]],
+        versions: Versions,
     ) -> None:
         super().__init__(edges)
         self.owner = owner
@@ -145,7 +146,7 @@ class PrimitiveBackward(SavingNode):
 
     def _as_tensors(self) -> tuple[list[Any], Tensor]:
         """What was kept, at its place on the tape."""
-        cells = {position: cell for position, cell, _ in self.versions}
+        cells = {position: cell for position, cell, _ in self.each_version()}
         arguments = list(self.operands or ())
         for position, kind in enumerate(self.kinds):
             if kind in TENSORS:

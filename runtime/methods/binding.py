@@ -332,7 +332,7 @@ def _bind_arithmetic(general: dict[str, Callable[..., Any]], kind: type[Tensor])
     for method, operator, name in (("rsub", subtract, "RsubBackward1"), ("rtruediv", divide, "MulBackward0")):
         _bind(f"__{method}__", direct(operator, general[f"__{method}__"], name, reflected=True), kind)
     _bind("__pow__", _first(arithmetic.pow_directly, general["__pow__"]), kind)
-    _bind("__matmul__", _first(contraction.matmul_directly, general["__matmul__"]), kind)
+    _bind("__matmul__", contraction.product_operator(general["__matmul__"]), kind)
 
 
 def _first(short: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:

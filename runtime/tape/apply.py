@@ -207,7 +207,7 @@ def record(
         if plan.saves or plan.saves_result:
             versions = _versions(plan, tensor, operands)
             if versions:
-                node.versions = versions
+                node.replace_versions(versions)
                 noted = saved_values()
                 if noted is not None:
                     noted.note(node)
@@ -239,7 +239,7 @@ def save(node: OperatorNode, tensor: Tensor, operands: Sequence[Any], values: li
     if plan.saves_specs:
         node.specs = specs_of(values, tensor._value)
     if versions:
-        node.versions = versions
+        node.replace_versions(versions)
         noted = saved_values()
         if noted is not None:
             noted.note(node)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...tracer.array_rules import Copies
 from ...tracer.operator import Operator
-from ...tracer.quiet import Quiet
+from ...tracer.quiet import quiet_context
 from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import innermost
 from ..values.modes import is_recording
@@ -70,7 +70,9 @@ _PAIRS_IN_RULES: dict[tuple[type, type], tuple[type[Tensor], bool, bool]] = {
 _USUAL = {"f": np.dtype("float64"), "b": np.dtype("bool")}
 """Of a kind of dtypes the one that is asked for first."""
 _new = object.__new__
-_quiet = Quiet()
+run = quiet_context().run
+"""Calls NumPy's functions without warnings. Where another thread is doing so, it raises RuntimeError, and
+the general way, which has one for each thread, does the same."""
 
 
 class _Plans(dict[int, Plan]):
@@ -97,15 +99,17 @@ def direct(
     of_numpy: bool = False,
     kinds: str = "",
     in_rules: bool = False,
+    fixed: Mapping[str, Any] | None = None,
+    evaluate: Function | None = None,
 ) -> Function:
     """The function of an operator on one to three operands, with its short way; `general` does all else.
 
     Without a `general` one, or if that is the operator itself, it takes the operator's attributes by name. A
     `reflected` one takes the second operand first, as `x.__rmul__(2.0)`. A function `of_numpy` takes Python's
     numbers as NumPy's. The short way is for floating arrays, and complex ones that the operator takes, or for
-    those of other `kinds` of dtypes. One `in_rules` takes arrays beside PyTorch's tensors. Operators of more
-    operands, of three that are not of elements, and views have none. `function.around` gives the same around
-    another form of `general`.
+    those of other `kinds` of dtypes. One `in_rules` takes arrays beside PyTorch's tensors. Of two operands
+    attributes may be `fixed`, with what evaluates the operator with these. Operators of more operands, of three that are not of elements, and views have none.
+    `function.around` gives the same around another form of `general`.
     """
     count = len(operator.operands)
     is_short = count in (1, 2) or (count == 3 and operator.family == "elementwise")
@@ -120,7 +124,8 @@ def direct(
     else:
         pairs = _PAIRS_IN_RULES if in_rules else _PAIRS_OF_NUMPY if of_numpy else _PAIRS
         straight = general if not reflected else lambda other, self: general(self, other)
-        function = _of_two(operator, straight, plans, pairs, kinds)
+        evaluate = evaluate or operator.evaluate
+        function = _of_two(operator, straight, plans, pairs, kinds, dict(fixed or {}), evaluate)
     if reflected:
         straight = function
 
@@ -184,10 +189,7 @@ def _of_one(
         ):
             return general(input, **attributes)
         try:
-            if attributes:
-                result = _quiet.run(evaluate, value, **attributes)
-            else:
-                result = _quiet.run(evaluate, value)
+            result = run(evaluate, value, **attributes) if attributes else run(evaluate, value)
         except Exception:  # which the general way explains
             return general(input, **attributes)
         if type(result) is not ndarray:
@@ -204,8 +206,8 @@ def _of_one(
             tensor._requires_grad = False
             return tensor
         plan = plans[1]
-        node = plan.node(attributes, ((input._grad_fn or input, input._output_nr),))
-        versions = []
+        tensor._grad_fn = node = plan.node(attributes, ((input._grad_fn or input, input._output_nr),))
+        tensor._requires_grad = True
         if plan.may_broadcast:
             node.shapes = (value.shape,)
         if plan.saves_specs:
@@ -213,14 +215,14 @@ def _of_one(
         if plan.saves:
             node.operands = [value]
             cell = input._cell
-            versions.append((0, cell, cell[0]))
+            node.versions = (0, cell, cell[0])
         if plan.saves_result:
             node.result = result
-            versions.append((-1, own, 0))
-        tensor._grad_fn = node
-        tensor._requires_grad = True
-        if versions or observers:
-            _note(node, versions)
+            node.versions += (-1, own, 0)
+        if node.versions and (noted := saved_values()) is not None:
+            noted.note(node)
+        for observe in observers:
+            observe(node)
         return tensor
 
     return function
@@ -232,8 +234,10 @@ def _of_two(
     plans: _Plans,
     pairs: Mapping[tuple[type, type], tuple[type[Tensor], bool, bool]],
     kinds: str,
+    fixed: dict[str, Any],
+    evaluate: Function,
 ) -> Function:
-    case_of, evaluate = pairs.get, operator.evaluate
+    case_of = pairs.get
     usual = _USUAL[kinds[0]]
     takes_attributes = general is unsupported or general is operator
     with_rule = sum(1 << position for position in range(2) if operator.rule_for(position))
@@ -272,10 +276,7 @@ def _of_two(
         if not is_float:
             return general(input, other, **attributes)
         try:
-            if attributes:
-                result = _quiet.run(evaluate, a, b, **attributes)
-            else:
-                result = _quiet.run(evaluate, a, b)
+            result = run(evaluate, a, b, **attributes) if attributes else run(evaluate, a, b)
         except Exception:  # which the general way explains
             return general(input, other, **attributes)
         if type(result) is not ndarray:
@@ -297,34 +298,41 @@ def _of_two(
             (input._grad_fn or input, input._output_nr) if mask & 1 else None,
             (other._grad_fn or other, other._output_nr) if mask & 2 else None,
         )
-        node = plan.node(attributes, edges)
+        tensor._grad_fn = node = plan.node(attributes or fixed, edges)
+        tensor._requires_grad = True
         if type(b) is ndarray and type(a) is ndarray and a.shape != b.shape:
             node.shapes = [(a, b)[position].shape for position in plan.positions]
         if plan.saves_specs:
             node.specs = specs_of((a, b), result)
-        versions = []
-        saves_a, saves_b = plan.saves_each
-        if saves_a:
-            if first:
+        if plan.saves:
+            noted = saved_values()
+            saves_a, saves_b = plan.saves_each
+            versions: tuple[Any, ...] = ()
+            if not saves_a:
+                a = None
+            elif first:
                 cell = input._cell
-                versions.append((0, cell, cell[0]))
-            elif type(a) is ndarray and (noted := saved_values()) is not None:
+                versions = (0, cell, cell[0])
+            elif noted is not None and type(a) is ndarray:
                 a = noted.of_array(a)
-        if saves_b:
-            if second:
+            if not saves_b:
+                b = None
+            elif second:
                 cell = other._cell
-                versions.append((1, cell, cell[0]))
-            elif type(b) is ndarray and (noted := saved_values()) is not None:
+                versions += (1, cell, cell[0])
+            elif noted is not None and type(b) is ndarray:
                 b = noted.of_array(b)
-        if saves_a or saves_b:
-            node.operands = [a if saves_a else None, b if saves_b else None]
+            node.operands = [a, b]
+            node.versions = versions
+            if noted is not None and versions:
+                noted.note(node)
         if plan.saves_result:
             node.result = result
-            versions.append((-1, own, 0))
-        tensor._grad_fn = node
-        tensor._requires_grad = True
-        if versions or observers:
-            _note(node, versions)
+            node.versions += (-1, own, 0)
+            if len(node.versions) == 3 and (noted := saved_values()) is not None:
+                noted.note(node)
+        for observe in observers:
+            observe(node)
         return tensor
 
     return function
@@ -372,7 +380,7 @@ def _of_three(operator: Operator, general: Function, plans: _Plans) -> Function:
         if dtype is None or kind is None or kind is PythonNumber:
             return general(*operands)
         try:
-            result = _quiet.run(evaluate, *values)
+            result = run(evaluate, *values)
         except Exception:  # which the general way explains
             return general(*operands)
         if type(result) is not ndarray or not result.ndim:  # an array, or a number, by who asks
@@ -390,20 +398,20 @@ def _of_three(operator: Operator, general: Function, plans: _Plans) -> Function:
         node.shapes = [values[position].shape for position in plan.positions]
         if plan.saves_specs:
             node.specs = specs_of(values, result)
-        versions: list[Any] = []
+        versions: tuple[Any, ...] = ()
         saved: list[Any] = [None, None, None]
         for position in plan.saves:
             value, operand = values[position], operands[position]
             if value is not operand:
                 cell = operand._cell
-                versions.append((position, cell, cell[0]))
+                versions += (position, cell, cell[0])
             elif type(value) is ndarray and (noted := saved_values()) is not None:
                 value = noted.of_array(value)
             saved[position] = value
         node.operands = saved
         if plan.saves_result:
             node.result = result
-            versions.append((-1, tensor._cell, 0))
+            versions += (-1, tensor._cell, 0)
         tensor._grad_fn = node
         tensor._requires_grad = True
         if versions or observers:
@@ -435,7 +443,7 @@ def unrecorded(compute: Function, gather: Function) -> Function:
         if not is_table or value.dtype.kind not in CONTINUOUS:
             return NotImplemented
         try:
-            found = _quiet.run(compute, value, *arguments, **options)
+            found = run(compute, value, *arguments, **options)
         except Exception:  # which the general way explains
             return NotImplemented
         return gather(*[_standing_for(one, kind) for one in found])
@@ -502,7 +510,7 @@ def direct_view(operator: Operator, grad_name: str | None = None) -> Function:
         tensor._grad_fn = node
         tensor._requires_grad = True
         if observers:
-            _note(node, [])
+            _note(node, ())
         return tensor
 
     return function
@@ -524,7 +532,7 @@ def _beside(array: Any, other: Any) -> tuple[Any, bool]:
     return other, False
 
 
-def _note(node: OperatorNode, versions: list[Any]) -> None:
+def _note(node: OperatorNode, versions: tuple[Any, ...]) -> None:
     """Let those know of a node that want to: writes inside of a transform, and whoever observes."""
     if versions:
         node.versions = versions

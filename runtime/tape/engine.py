@@ -41,6 +41,8 @@ from .inplace import assign
 
 Cotangent = Any  # a payload; under create_graph a Tensor
 UNKNOWN: Any = object()
+FEW = 512
+"""Elements that are added to others sooner into a new array than in place."""
 ndarray = np.ndarray
 add_tensors = direct(add, add)
 
@@ -239,7 +241,10 @@ class Pass:
         while nodes:
             node = nodes.pop()
             key = id(node)
-            if not (are_plain and node.runs_rules and node.hooks is None and key not in own):
+            is_operators = type(node) is OperatorNode  # almost always: see there
+            if not (
+                are_plain and (is_operators or node.runs_rules) and node.hooks is None and key not in own
+            ):
                 self.visit(node)
                 continue
             g = arrived.pop(key, None)
@@ -252,6 +257,17 @@ class Pass:
                 asked = [edge is not None and id(edge[0]) in wanted for edge in node.edges]
             if is_recorded:
                 pulled = node.pull_recorded(g, asked)
+            elif is_operators and asked is None:  # `pull_all`, without its frame
+                if versions := node.versions:
+                    if versions[1][0] != versions[2] or len(versions) > 3:
+                        node.require_saved()
+                plan = node.plan
+                if plan.is_holomorphic and g.dtype.kind == "c":
+                    pulled = node.pull_all(g)
+                else:
+                    pulled = plan.pull(g, node)
+                    if node.shapes is not None:
+                        pulled = node.summed(pulled)
             elif node.may_add_itself and node.add_itself(g, arrived, borrowed):
                 continue
             elif asked is None:
@@ -260,7 +276,7 @@ class Pass:
                 pulled = node.pull([g], asked, False)
             if not retain_graph and node.versions:
                 node.release()
-            is_own = node.gives_own
+            is_own = is_operators or node.gives_own
             for edge, value in zip(node.edges, pulled):
                 if edge is None or value is None:
                     continue
@@ -277,7 +293,7 @@ class Pass:
                     arrived[place] = value
                     if not is_own or value is g or value.base is not None:
                         borrowed.add(place)
-                elif type(value) is not ndarray:
+                elif type(mine) is not ndarray or mine.size <= FEW or type(value) is not ndarray:
                     arrived[place] = mine + value
                     borrowed.discard(place)
                 else:

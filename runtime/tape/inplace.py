@@ -110,12 +110,14 @@ def _keep_former(last: GradNode | None, memory: np.ndarray, began: int | None) -
     They are the last one, and those made since sequence number `began`.
     """
     for node in _nodes_of_operation(last, began):
-        for number, (position, _, _) in enumerate(node.versions):
+        versions = list(node.each_version())
+        for number, (position, _, _) in enumerate(versions):
             if position >= 0 and node.operands is not None:
                 saved = node.operands[position]
                 if saved is memory or (type(saved) is ndarray and np.may_share_memory(saved, memory)):
                     node.operands[position] = saved.copy()
-                    node.versions[number] = (position, [0, None], 0)
+                    versions[number] = (position, [0, None], 0)
+        node.replace_versions(versions)
 
 
 def _nodes_of_operation(last: GradNode | None, began: int | None) -> Iterator[OperatorNode]:
@@ -135,7 +137,7 @@ def _nodes_of_operation(last: GradNode | None, began: int | None) -> Iterator[Op
 def _keep_former_nodes(last: GradNode | None, cell: list[Any], began: int | None) -> None:
     """The same in a trace, where nodes of the graph stay what they are: the operation overwrites nothing."""
     for node in _nodes_of_operation(last, began):
-        node.versions = [one for one in node.versions if one[1] is not cell]
+        node.replace_versions(one for one in node.each_version() if one[1] is not cell)
 
 
 def may_overlap(a: np.ndarray, b: np.ndarray) -> bool:

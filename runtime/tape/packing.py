@@ -90,16 +90,19 @@ class _Packed:
 def _pack(node: OperatorNode) -> None:
     """Replace what a node has saved by what the hooks make of it."""
     pack_hook, unpack_hook = _hooks[-1]
-    for number, (position, _, _) in enumerate(node.versions):
+    versions = []
+    for position, cell, version in node.each_version():
         saved = node.result if position < 0 else (node.operands or ())[position]
         if not isinstance(saved, np.ndarray):
+            versions.append((position, cell, version))
             continue
         packed = _Packed(saved, pack_hook, unpack_hook)
         if position < 0:
             node.result = packed
         elif node.operands is not None:
             node.operands[position] = packed
-        node.versions[number] = (position, [0, None], 0)
+        versions.append((position, [0, None], 0))
+    node.replace_versions(versions)
     node.__class__ = _packed_class(type(node.given_out()))
 
 

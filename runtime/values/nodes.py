@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -364,7 +364,9 @@ def legacy_type(dtype: np.dtype) -> str:
     return f"torch.{scalar_type(dtype)}Tensor"
 
 
-GONE: list[tuple[int, Cell, int]] = [(0, [1, None], 0)]
+Versions = tuple[Any, ...]
+"""Of each saved value the operand's position, or -1 for the result, its cell, and the version then."""
+GONE: Versions = (0, [1, None], 0)
 """What stands for the versions of values that were freed: it looks as if they had been overwritten."""
 
 
@@ -374,8 +376,16 @@ class SavingNode(GradNode):
     __slots__ = ("operands", "result", "versions")
     operands: list[Any] | None
     result: Any
-    versions: list[tuple[int, Cell, int]]
-    """(operand position or -1 for the result, cell, version then) of each saved value; GONE of freed ones."""
+    versions: Versions
+    """Of what was saved; GONE if that was freed."""
+
+    def each_version(self) -> Iterator[tuple[int, Cell, int]]:
+        versions = self.versions
+        return zip(versions[::3], versions[1::3], versions[2::3])
+
+    def replace_versions(self, replaced: Iterable[tuple[int, Cell, int]]) -> None:
+        if self.versions is not GONE:
+            self.versions = tuple(itertools.chain.from_iterable(replaced))
 
     @property
     def is_freed(self) -> bool:
@@ -383,18 +393,21 @@ class SavingNode(GradNode):
 
     @property
     def cells(self) -> Sequence[Cell]:
-        return [cell for _, cell, _ in self.versions]
+        return self.versions[1::3]
 
     def keep(self, cell: Cell, copies: Copies) -> None:
         """Hold copies of what was saved of one memory: see `saved.py`."""
-        for number, (position, saved_cell, version) in enumerate(self.versions):
+        found = []
+        for position, saved_cell, version in self.each_version():
             if saved_cell is not cell or version != cell[0]:
+                found.append((position, saved_cell, version))
                 continue
             if position < 0:
                 self.result = copies.of(self.result)
             elif self.operands is not None:
                 self.operands[position] = copies.of(self.operands[position])
-            self.versions[number] = (position, copies.cell, 0)
+            found.append((position, copies.cell, 0))
+        self.replace_versions(found)
 
     def _require_saved(self) -> None:
         """GradientError where what the rules need is gone, or was written to since."""
@@ -402,7 +415,7 @@ class SavingNode(GradNode):
             raise GradientError(message)
 
     def overwritten(self) -> str:
-        for position, cell, version in self.versions:
+        for position, cell, version in self.each_version():
             if cell[0] != version:
                 value = self.result if position < 0 else (self.operands or ())[position]
                 edge = (self, 0) if position < 0 else self.edges[position]

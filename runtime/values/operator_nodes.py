@@ -14,13 +14,12 @@ from ...tracer.operator import HOLOMORPHIC, Function, Operator, Pull, as_it_is
 from ...tracer.ops.reduction import sum_to_shape, summed_to_shape
 from ...tracer.origin import backward_of
 from ...tracer.spec import Spec
-from .nodes import GONE, Cell, Edge, SavingNode, next_sequence, tensor_at
+from .nodes import GONE, Edge, SavingNode, next_sequence, tensor_at
 from .tensor import Tensor
 
 ARRAYS = (np.ndarray, np.generic)
 NO_SPECS: tuple[Sequence[Spec], Any] = ((), None)
 _new = object.__new__
-NO_VERSIONS: list[tuple[int, Cell, int]] = []
 
 
 def spec_of_operand(value: Any, dtype: np.dtype) -> Spec:
@@ -58,7 +57,7 @@ class Plan:
             position for position in range(count) if mask >> position & 1 and operator.rule_for(position)
         )
         self.count = count
-        self.pull = operator.pulling(self.positions, count, on_arrays)
+        self.pull = operator.pulling(self.positions, count, on_arrays, True)
         self.recorded: Pull | None = None
         self.is_holomorphic = operator.of_complex == HOLOMORPHIC
         wanted, self.saves_result = operator.needs(self.positions, count)
@@ -79,7 +78,7 @@ class Plan:
         node.sequence = next_sequence()
         node.hooks = node.forward = None
         node.operands = node.result = node.shapes = node.specs = None
-        node.versions = NO_VERSIONS
+        node.versions = ()
         return node
 
     def node_in_trace(
@@ -94,7 +93,7 @@ class Plan:
         node.hooks = node.shapes = node.specs = None
         node.operands = read
         node.forward = node.result = made
-        node.versions = NO_VERSIONS
+        node.versions = ()
         return node
 
     def pull_recorded(self) -> Pull:
@@ -158,33 +157,29 @@ class OperatorNode(SavingNode):
         positions = tuple([position for position in plan.positions if wanted[position]])
         if positions == plan.positions:
             return self.pull_all(g)
-        return self.pull_all(g, plan.operator.pulling(positions, len(self.edges), on_arrays))
+        return self.pull_all(g, positions)
 
-    def pull_all(self, g: Any, pull: Pull | None = None) -> Sequence[Any]:
-        """The cotangents of all edges, of arrays; of those that `pull` gives, if it is not the plan's."""
-        for _, cell, version in self.versions:
-            if cell[0] != version:
-                self._require_saved()
+    def pull_all(self, g: Any, positions: tuple[int, ...] | None = None) -> Sequence[Any]:
+        """The cotangents of all edges, of arrays; or of those at some of the plan's positions."""
+        if self.versions:
+            self.require_saved()
         plan = self.plan
-        specs, y_spec = self.specs or NO_SPECS
         if plan.is_holomorphic and g.dtype.kind == "c":
-            pulled = plan.operator.pulled(
-                pull or plan.pull, g, self.result, y_spec, self.operands or (), specs, self.attributes
-            )
+            pulled = self._pulled_of_complex(g, plan.positions if positions is None else positions)
+        elif positions is None:
+            pulled = plan.pull(g, self)
         else:
-            pulled = (pull or plan.pull)(g, self.result, y_spec, self.operands or (), specs, self.attributes)
-        shapes = self.shapes
-        if shapes is None:
-            return pulled
-        for position, shape in zip(plan.positions, shapes):
-            one = pulled[position]
-            if one is not None and one.shape != shape:
-                return self._summed(pulled)
-        return pulled
+            pulled = plan.operator.pulling(positions, plan.count, on_arrays, True)(g, self)
+        return pulled if self.shapes is None else self.summed(pulled)
+
+    def _pulled_of_complex(self, g: Any, positions: tuple[int, ...]) -> Sequence[Any]:
+        operator, (specs, y_spec) = self.plan.operator, self.specs or NO_SPECS
+        pull = operator.pulling(positions, self.plan.count, on_arrays)
+        return operator.pulled(pull, g, self.result, y_spec, self.operands or (), specs, self.attributes)
 
     def require_saved(self) -> None:
         """GradientError where what the rules need is gone, or was written to since."""
-        for _, cell, version in self.versions:
+        for _, cell, version in self.each_version():
             if cell[0] != version:
                 self._require_saved()
 
@@ -209,13 +204,15 @@ class OperatorNode(SavingNode):
                 found[position] = _summing_tensors()(one, shape)
         return found
 
-    def _summed(self, pulled: Sequence[Any]) -> Sequence[Any]:
+    def summed(self, pulled: Sequence[Any]) -> Sequence[Any]:
         """Cotangents of the shape that operands were broadcast to, in the operands' own."""
-        found = list(pulled)
-        for position, shape in zip(self.plan.positions, self.shapes or ()):
-            if found[position] is not None:
-                found[position] = summed_to_shape(found[position], shape)
-        return found
+        positions, found = self.plan.positions, None
+        for position, shape in zip(positions, self.shapes or ()):
+            one = pulled[position]
+            if one is not None and one.shape != shape:
+                found = list(pulled) if found is None else found
+                found[position] = summed_to_shape(one, shape)
+        return pulled if found is None else found
 
     def _run_rules(self, g: Any, wanted: Sequence[bool], create_graph: bool) -> list[Any]:
         """The rules one by one: those that are wanted, perhaps on tensors or on nodes of a graph."""
@@ -244,7 +241,7 @@ class OperatorNode(SavingNode):
         """What was saved as tensors, with their history: so a gradient has a gradient."""
         if self.forward is None:
             return self._arrays_as_tensors()
-        cells = {position: cell for position, cell, _ in self.versions}
+        cells = {position: cell for position, cell, _ in self.each_version()}
         operands = [
             tensor_at(value, self.edges[position], cells.get(position) or [0, None])
             if position in cells or type(value) is Node
@@ -259,7 +256,7 @@ class OperatorNode(SavingNode):
     def _arrays_as_tensors(self) -> tuple[list[Any], Any]:
         """The same outside of traces: what was no tensor's is an array or a number as before."""
         operands, result, edges = list(self.operands or ()), self.result, self.edges
-        for position, cell, _ in self.versions:
+        for position, cell, _ in self.each_version():
             if position < 0:
                 result = tensor_at(result, (self, 0), cell)
             else:

@@ -5,11 +5,12 @@ and every index of an operand occurs in the other or in the result (sum the othe
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..array_rules import of_arrays
 from ..dims import equated
 from ..errors import ShapeError
 from ..operator import HOLOMORPHIC, Array, declare
@@ -41,7 +42,7 @@ def _infer(a: Spec, b: Spec, subscripts: str) -> Spec:
 
 
 @lru_cache(maxsize=4096)
-def _product(subscripts: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
+def product_of(subscripts: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
     """A contraction of vectors and matrices as their product, perhaps transposed; None where it is none."""
     left, right, result = split_subscripts(subscripts)
     summed = set(left) & set(right)
@@ -65,7 +66,7 @@ def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _evaluate(a: np.ndarray, b: np.ndarray, subscripts: str) -> np.ndarray:
-    multiply = _product(subscripts)
+    multiply = product_of(subscripts)
     if multiply is not None:
         return multiply(a, b)
     left, right, result = split_subscripts(subscripts)
@@ -123,10 +124,20 @@ def _subscripts_of_rules(subscripts: str) -> tuple[str, str]:
     return f"{result},{right}->{left}", f"{left},{result}->{right}"
 
 
+@lru_cache(maxsize=4096)
+def _rules_of_arrays(subscripts: str) -> Sequence[Callable[[np.ndarray, np.ndarray], np.ndarray]]:
+    """What the rules compute of arrays, each of its two in the order of the operands."""
+    return [
+        product_of(one) or partial(_evaluate, subscripts=one) for one in _subscripts_of_rules(subscripts)
+    ]
+
+
+@of_arrays(lambda g, b, subscripts: _rules_of_arrays(subscripts)[0](g, b))
 def _left_rule(g: Array, b: Array, subscripts: str) -> Array:
     return contract(g, b, subscripts=_subscripts_of_rules(subscripts)[0])
 
 
+@of_arrays(lambda g, a, subscripts: _rules_of_arrays(subscripts)[1](a, g))
 def _right_rule(g: Array, a: Array, subscripts: str) -> Array:
     return contract(a, g, subscripts=_subscripts_of_rules(subscripts)[1])
 

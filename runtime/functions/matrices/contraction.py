@@ -5,7 +5,9 @@ All are the one operator `contract`, told by the indices of its two operands and
 
 from __future__ import annotations
 
+import functools
 import string
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,11 @@ import numpy as np
 from ....tracer.errors import ArgumentError, DTypeError, ShapeError
 from ....tracer.ops import elementwise as e
 from ....tracer.ops import reduction as r
-from ....tracer.ops.contraction import contract, contraction_title
+from ....tracer.ops.contraction import contract, contraction_title, product_of
 from ....tracer.spec import BOOL, CONTINUOUS, INT64
 from ....tracer.trace import is_tracing
 from ...tape.apply import apply
-from ...tape.direct import direct
+from ...tape.direct import direct, unsupported
 from ...values.tensor import Tensor
 from ..common import (
     Scalar,
@@ -50,10 +52,20 @@ _PRODUCTS = {
     (1, 1): "b,b->", (1, 2): "b,bc->c", (2, 1): "ab,b->a", (2, 2): "ab,bc->ac",
 }  # fmt: skip
 """By the ranks of the operands the products of vectors and matrices."""
-_DIRECT = {
-    ranks: (direct(contract, grad_name=f"{contraction_title(one)}Backward0"), one)
-    for ranks, one in _PRODUCTS.items()
-}
+
+
+def _of_ranks(general: Callable[..., Any] = unsupported) -> dict[tuple[int, int], Callable[..., Any]]:
+    """By the ranks of the operands the short ways of their products, and what is done of others."""
+    return {
+        ranks: direct(
+            contract, general, f"{contraction_title(one)}Backward0",
+            fixed={"subscripts": one}, evaluate=product_of(one),
+        )
+        for ranks, one in _PRODUCTS.items()
+    }  # fmt: skip
+
+
+_DIRECT = _of_ranks()
 
 
 def contracted(a: Tensor, b: Tensor, subscripts: str, grad_name: str | None = None) -> Tensor:
@@ -131,7 +143,22 @@ def matmul_directly(input: Any = None, other: Any = None, *more: Any) -> Any:
     if type(a) is not np.ndarray or type(b) is not np.ndarray or more:
         return NotImplemented
     short = _DIRECT.get((a.ndim, b.ndim))
-    return NotImplemented if short is None else short[0](input, other, subscripts=short[1])
+    return NotImplemented if short is None else short(input, other)
+
+
+def product_operator(general: Callable[..., Any]) -> Callable[..., Any]:
+    """`__matmul__` of a kind of tensors, whose `general` way takes what has no short one."""
+    of_ranks = _of_ranks(general).get
+
+    @functools.wraps(general)
+    def __matmul__(self: Tensor, other: Any) -> Any:
+        a = self._value
+        b = other._value if isinstance(other, Tensor) else other
+        if type(a) is np.ndarray and type(b) is np.ndarray:
+            return of_ranks((a.ndim, b.ndim), general)(self, other)
+        return general(self, other)
+
+    return __matmul__
 
 
 with_short_way(matmul, matmul_directly)
