@@ -10,6 +10,7 @@ import pullback as pb
 from pullback.runtime.captures.contents import Content
 from pullback.runtime.functions.matrices import decompositions, linalg
 from pullback.tracer.array_rules import FORMS_OF_ARRAYS
+from pullback.tracer.ops import contraction as c
 from pullback.tracer.ops import decompositions as d
 from pullback.tracer.ops import linalg as la
 
@@ -24,6 +25,10 @@ ARGUMENTS: dict[Any, list[tuple[Any, ...]]] = {
     d.with_diagonal: [(BETWEEN, 1.0), (BETWEEN, ROW), (np.stack([BETWEEN] * 2), np.stack([ROW, 2 * ROW]))],
     la.transposed: [(RNG.normal(size=(2, 3, 4)),)],
     la.adjoint: [(BETWEEN,), (BETWEEN * (1 + 2j),)],
+    c._left_rule: [
+        (BETWEEN, BETWEEN.T, "ab,bc->ac"), (ROW[0], ROW[0], "ab,a->b"), (BETWEEN[None], BETWEEN, "abc,cd->abd"),
+    ],
+    c._right_rule: [(BETWEEN, BETWEEN, "ab,cb->ac"), (ROW[0], BETWEEN, "ab,b->a")],
     la.product: [(BETWEEN, BETWEEN), (RNG.normal(size=(2, 3, 4)), RNG.normal(size=(2, 4, 5)))],
 }
 
