@@ -241,6 +241,7 @@ def _of_two(
     usual = _USUAL[kinds[0]]
     takes_attributes = general is unsupported or general is operator
     with_rule = sum(1 << position for position in range(2) if operator.rule_for(position))
+    is_of_bits = "f" not in kinds
 
     def function(input: Any, other: Any, **attributes: Any) -> Any:
         if innermost() is not None:
@@ -268,7 +269,16 @@ def _of_two(
             if type(a) is not ndarray or type(b) is not ndarray:
                 return general(input, other, **attributes)
             dtype, of_other = a.dtype, b.dtype
-            is_float = (dtype is usual or dtype.kind in kinds) and (dtype is of_other or dtype == of_other)
+            if dtype is of_other or dtype == of_other:
+                is_float = dtype is usual or dtype.kind in kinds
+            elif is_of_bits:
+                is_float = False
+            elif dtype.kind == "f":
+                b, is_float = _beside(a, b)
+                second = False  # it is a copy, and has no gradient
+            else:
+                a, is_float = _beside(b, a)
+                first = False
         elif first:
             b, is_float = _beside(a, b)
         else:
@@ -361,8 +371,8 @@ def _of_three(operator: Operator, general: Function, plans: _Plans) -> Function:
                     kind = given
                 if operand._requires_grad:
                     mask |= bit
-            elif own is float:
-                values.append(value)
+            elif own is float or (own is int and bit > 1 and -EXACT < operand < EXACT):
+                values.append(float(value))
                 bit <<= 1
                 continue
             elif own is not ndarray and own is not np.float64:
@@ -527,7 +537,8 @@ def _beside(array: Any, other: Any) -> tuple[Any, bool]:
         return (float(other), True) if -EXACT < other < EXACT else (other, False)
     if other.dtype == array.dtype:
         return other, True
-    if array.dtype.char == "d" and other.dtype.kind in "biu":  # which NumPy promotes so
+    kind_of_other = other.dtype.kind
+    if kind_of_other == "b" or (array.dtype.char == "d" and kind_of_other in "iu"):  # which NumPy promotes so
         return other.astype(array.dtype), True
     return other, False
 

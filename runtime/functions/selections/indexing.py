@@ -106,6 +106,8 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         return short
     if type(index) in INDEX_ARRAYS and (short := _gathered_directly(input, index)) is not None:
         return short
+    if type(index) is tuple and (short := _elements_directly(input, index)) is not None:
+        return short
     shown = view_at(tensor(input, "__getitem__"), index)
     if isinstance(shown, NumpyTensor) and not shown._value.shape:
         return as_array(shown) if _keeps_array(index) else element_of(shown)
@@ -130,6 +132,21 @@ def _gathered_directly(x: Tensor, index: Any) -> Tensor | None:
     positions = checked_indices(given, shape[0], 0)
     indices = wrap(index if positions is given else positions)  # which may be written to later
     return apply(x_ops.gather, x, indices, grad_name="IndexBackward0")
+
+
+def _elements_directly(x: Tensor, index: tuple[Any, ...]) -> Tensor | None:
+    """`x[rows, columns]` with arrays of positions of one shape, outside of traces; None where it is another."""
+    if type(x) not in INDEX_ARRAYS or not all(type(one) in INDEX_ARRAYS for one in index) or is_tracing():
+        return None
+    given, shape = list(map(unwrap, index)), x._value.shape
+    are_positions = all(one.dtype.kind == "i" and one.ndim and one.shape == given[0].shape for one in given)
+    if not index or not are_positions or len(given) > len(shape):
+        return None
+    found = []
+    for dim, (one, value) in enumerate(zip(index, given)):
+        positions = checked_indices(value, shape[dim], dim)
+        found.append(wrap(one if positions is value else positions))
+    return apply(x_ops.gather, x, *found, grad_name="IndexBackward0")
 
 
 def element_of(view: Tensor) -> Tensor:
@@ -507,7 +524,7 @@ def checked_indices(values: np.ndarray, extent: int, dim: int) -> np.ndarray:
     values = values.astype(np.int64, copy=False)
     if not values.size:
         return values
-    low, high = int(values.min()), int(values.max())
+    low, high = int(np.minimum.reduce(values, None)), int(np.maximum.reduce(values, None))
     if low < -extent or high >= extent:
         wrong = low if low < -extent else high
         fail(DimensionError, f"index {wrong} is out of bounds for dimension {dim} with size {extent}")
