@@ -4,6 +4,7 @@
 and every index of an operand occurs in the other or in the result (sum the others before).
 """
 
+import os.path
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, Protocol
@@ -43,8 +44,11 @@ def _infer(a: Spec, b: Spec, subscripts: str) -> Spec:
 
 @lru_cache(maxsize=4096)
 def product_of(subscripts: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
-    """A contraction of vectors and matrices as their product, perhaps transposed; None where it is none."""
+    """A contraction of vectors and matrices as their product, perhaps transposed, also of stacks of matrices;
+    None where it is none."""
     left, right, result = split_subscripts(subscripts)
+    if count := len(os.path.commonprefix((left, right, result))):
+        return _product_of_stacks(left[count:], right[count:], result[count:])
     summed = set(left) & set(right)
     if max(len(left), len(right)) > 2 or summed & set(result) or len(summed) > 1:
         return None
@@ -59,6 +63,23 @@ def product_of(subscripts: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray
     if turns_left or turns_right:
         return lambda a, b: (a.T if turns_left else a).dot(b.T if turns_right else b)
     return np.ndarray.dot
+
+
+def _product_of_stacks(
+    left: str, right: str, result: str
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
+    """The same of stacks of one shape, by the indices of a matrix in each."""
+    summed = set(left) & set(right)
+    if len(left) != 2 or len(right) != 2 or len(result) != 2 or len(summed) != 1 or summed & set(result):
+        return None
+    turns_left, turns_right = left[-1] not in summed, right[0] not in summed
+    if result == left.strip(*summed) + right.strip(*summed):
+        return lambda a, b: np.matmul(
+            a.swapaxes(-1, -2) if turns_left else a, b.swapaxes(-1, -2) if turns_right else b
+        )
+    return lambda a, b: np.matmul(
+        b if turns_right else b.swapaxes(-1, -2), a if turns_left else a.swapaxes(-1, -2)
+    )
 
 
 def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:

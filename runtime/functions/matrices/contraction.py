@@ -68,6 +68,15 @@ def _of_ranks(general: Callable[..., Any] = unsupported) -> dict[tuple[int, int]
 _DIRECT = _of_ranks()
 
 
+@functools.cache
+def _of_stacks(rank: int) -> Callable[..., Any]:
+    """The short way of products of stacks of matrices, both of this rank and of one shape but for matrices."""
+    batch = LETTERS[: rank - 2]
+    subscripts = f"{batch}xy,{batch}yz->{batch}xz"
+    fixed = {"subscripts": subscripts}
+    return direct(contract, grad_name=_title(rank, rank), fixed=fixed, evaluate=product_of(subscripts))
+
+
 def contracted(a: Tensor, b: Tensor, subscripts: str, grad_name: str | None = None) -> Tensor:
     if is_tracing() and array_dtype(a) == BOOL == array_dtype(b):  # any of them, of which code has no product
         counts = apply(contract, as_dtype(a, INT64), as_dtype(b, INT64), subscripts=subscripts)
@@ -143,6 +152,8 @@ def matmul_directly(input: Any = None, other: Any = None, *more: Any) -> Any:
     if type(a) is not np.ndarray or type(b) is not np.ndarray or more:
         return NotImplemented
     short = _DIRECT.get((a.ndim, b.ndim))
+    if short is None and 2 < a.ndim == b.ndim and a.shape[:-2] == b.shape[:-2]:
+        short = _of_stacks(a.ndim)
     return NotImplemented if short is None else short(input, other)
 
 
@@ -154,9 +165,12 @@ def product_operator(general: Callable[..., Any]) -> Callable[..., Any]:
     def __matmul__(self: Tensor, other: Any) -> Any:
         a = self._value
         b = other._value if isinstance(other, Tensor) else other
-        if type(a) is np.ndarray and type(b) is np.ndarray:
-            return of_ranks((a.ndim, b.ndim), general)(self, other)
-        return general(self, other)
+        if type(a) is not np.ndarray or type(b) is not np.ndarray:
+            return general(self, other)
+        if (short := of_ranks((a.ndim, b.ndim))) is not None:
+            return short(self, other)
+        found = matmul_directly(self, other)
+        return general(self, other) if found is NotImplemented else found
 
     return __matmul__
 
