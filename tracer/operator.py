@@ -375,7 +375,7 @@ class Operator:
             elif parameter.endswith("_spec"):
                 arguments.append(f"{specs}[{self.operands.index(parameter[:-5])}]")
             elif self.variadic and parameter == self.operands[-1][1:]:
-                arguments.append(f"tuple({operands}[{len(self.operands) - 1}:])")
+                arguments.append(f"tuple(({operands} or ())[{len(self.operands) - 1}:])")
             elif parameter in self.operands:
                 arguments.append(f"{operands}[{self.operands.index(parameter)}]")
             else:

@@ -159,19 +159,24 @@ def require_elements(x: Tensor, dims: Sequence[int], function: str) -> None:
             )
 
 
-def reduced_directly(operator: Operator) -> Function:
-    """The short way of a reduction over all dimensions or one; what it is not for is NotImplemented."""
-    of_all = direct(operator, grad_name=f"{operator.grad_fn}{grad_suffix(None)}")
-    of_one = direct(operator, grad_name=f"{operator.grad_fn}{grad_suffix(0)}")
+def reduced_directly(operator: Operator, grad_name: str | None = None, **attributes: Any) -> Function:
+    """The short way of a reduction over all dimensions or one; what it is not for is NotImplemented.
+
+    Args:
+        grad_name: what the node is called whichever they are.
+        attributes: further ones of the operator.
+    """
+    of_all = direct(operator, grad_name=grad_name or f"{operator.grad_fn}{grad_suffix(None)}")
+    of_one = direct(operator, grad_name=grad_name or f"{operator.grad_fn}{grad_suffix(0)}")
 
     def function(x: Any = None, axis: Any = None, keepdims: bool = False, *more: Any) -> Any:
         if not isinstance(x, Tensor) or more:
             return NotImplemented
         rank = len(x._value.shape)
         if axis is None:
-            return of_all(x, dims=tuple(range(rank)), keepdim=bool(keepdims))
+            return of_all(x, dims=tuple(range(rank)), keepdim=bool(keepdims), **attributes)
         if type(axis) is int and -rank <= axis < rank:
-            return of_one(x, dims=(axis % rank,), keepdim=bool(keepdims))
+            return of_one(x, dims=(axis % rank,), keepdim=bool(keepdims), **attributes)
         return NotImplemented
 
     return function

@@ -30,15 +30,36 @@ from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
 from ..functions.conventions import reduced_directly, running_directly
 from ..functions.elements.arithmetic import clamped_directly, pow_directly
 from ..functions.elements.comparison import where_directly
-from ..functions.matrices.contraction import matmul_directly, outer_directly
+from ..functions.matrices.contraction import (
+    dot_directly,
+    matmul_directly,
+    outer_directly,
+    tensordot_directly,
+    trace_directly,
+)
 from ..functions.matrices.einsum import einsum_directly
 from ..functions.matrices.linalg import solved_directly
 from ..functions.reductions.ordering import sorted_directly
 from ..functions.reductions.reduction import mean_directly
+from ..functions.reductions.statistics import norm_directly, std_directly, var_directly
 from ..functions.selections.assignment import copy_
-from ..functions.shapes.joining import cat_directly, stack_directly
-from ..functions.shapes.movement import permuted_directly, raveled_directly, reshape_directly, tiled_directly
-from ..functions.shapes.parts import rolled_directly
+from ..functions.shapes.joining import (
+    appended_directly,
+    cat_directly,
+    columns_directly,
+    rows_directly,
+    stack_directly,
+)
+from ..functions.shapes.movement import (
+    exchanged_directly,
+    permuted_directly,
+    raveled_directly,
+    reshape_directly,
+    squeezed_directly,
+    tiled_directly,
+    with_dim_directly,
+)
+from ..functions.shapes.parts import diag_directly, rolled_directly, tril_directly, triu_directly
 from ..tape.apply import apart_from, apply, lay_in_order, of_kind, standing_for, wrap
 from ..tape.direct import direct
 from ..tensors.conversion import tensor_of
@@ -132,7 +153,7 @@ DIRECT_FUNCTIONS: dict[Any, Callable[..., Any]] = {
         for name in one.numpy
     },
     np.mean: mean_directly,
-    np.dot: matmul_directly,
+    np.dot: dot_directly,
     np.outer: outer_directly,
     np.stack: stack_directly,
     np.concatenate: cat_directly,
@@ -152,9 +173,23 @@ DIRECT_FUNCTIONS: dict[Any, Callable[..., Any]] = {
         for name in one.numpy
     },
     np.linalg.solve: solved_directly,
+    np.linalg.norm: norm_directly,
+    np.var: var_directly,
+    np.std: std_directly,
+    np.tril: tril_directly,
+    np.triu: triu_directly,
+    np.trace: trace_directly,
+    np.diag: diag_directly,
+    np.tensordot: tensordot_directly,
+    np.hstack: columns_directly,
+    np.vstack: rows_directly,
+    np.append: appended_directly,
+    np.swapaxes: exchanged_directly,
+    np.expand_dims: with_dim_directly,
+    np.squeeze: squeezed_directly,
 }
 """The same for functions of one or two arguments, or of an axis and `keepdims`."""
-OF_THREE = frozenset((np.where, np.roll, np.clip, np.einsum))
+OF_THREE = frozenset((np.where, np.roll, np.clip, np.einsum, np.swapaxes, np.tensordot))
 """Those of up to three arguments."""
 AXIS_OPTIONS = {"axis", "keepdims"}
 NUMBERS = (bool, int, float, complex)

@@ -108,8 +108,9 @@ def direct(
     `reflected` one takes the second operand first, as `x.__rmul__(2.0)`. A function `of_numpy` takes Python's
     numbers as NumPy's. The short way is for floating arrays, and complex ones that the operator takes, or for
     those of other `kinds` of dtypes. One `in_rules` takes arrays beside PyTorch's tensors. Of two operands
-    attributes may be `fixed`, with what evaluates the operator with these. Operators of more operands, of three that are not of elements, and views have none.
-    `function.around` gives the same around another form of `general`.
+    attributes may be `fixed`, with what evaluates the operator with these. Operators of more operands, of
+    three that are not of elements, and views have none. `function.around` gives the same around another form
+    of `general`.
     """
     count = len(operator.operands)
     is_short = count in (1, 2) or (count == 3 and operator.family == "elementwise")
@@ -426,6 +427,70 @@ def _of_three(operator: Operator, general: Function, plans: _Plans) -> Function:
         tensor._requires_grad = True
         if versions or observers:
             _note(node, versions)
+        return tensor
+
+    return function
+
+
+def direct_parts(operator: Operator, grad_name: str) -> Function:
+    """The short way of an operator that puts any number of operands beside each other, and saves no values.
+
+    It takes Tensors, arrays among them, and the operator's attributes by name; what it is not for is
+    NotImplemented.
+    """
+    evaluate = operator.evaluate
+    plans: dict[tuple[int, int], Plan] = {}
+
+    def function(operands: Any, **attributes: Any) -> Any:
+        if innermost() is not None:
+            return NotImplemented
+        kind: type[Tensor] | None = None
+        dtype, mask, bit, values = None, 0, 1, []
+        for operand in operands:
+            value, own = operand, type(operand)
+            if own is TorchTensor or own is NumpyTensor or own is NumpyScalar:
+                view = operand._view
+                if view is not None and view.seen != operand._cell[0]:
+                    operand.refresh()
+                value = operand._value
+                if kind is None or own is TorchTensor:
+                    kind = own
+                if operand._requires_grad:
+                    mask |= bit
+            if type(value) is not ndarray:
+                return NotImplemented
+            if dtype is None:
+                dtype = value.dtype
+            elif value.dtype is not dtype and value.dtype != dtype:
+                return NotImplemented
+            values.append(value)
+            bit <<= 1
+        if dtype is None or kind is None or dtype.kind != "f":
+            return NotImplemented
+        try:
+            result = evaluate(*values, **attributes)
+        except Exception:  # which the general way explains
+            return NotImplemented
+        tensor = make(result, TorchTensor if kind is TorchTensor else NumpyTensor)
+        if not (mask and is_recording()):
+            return tensor
+        count = len(values)
+        plan = plans.get((mask, count))
+        if plan is None:
+            plan = plans[mask, count] = Plan(operator, mask, count, grad_name)
+        tensor._grad_fn = node = plan.node(
+            attributes,
+            [
+                (operand._grad_fn or operand, operand._output_nr) if mask >> position & 1 else None
+                for position, operand in enumerate(operands)
+            ],
+        )
+        tensor._requires_grad = True
+        node.shapes = [values[position].shape for position in plan.positions]
+        if plan.saves_specs:
+            node.specs = specs_of(values, result)
+        for observe in observers:
+            observe(node)
         return tensor
 
     return function

@@ -60,6 +60,8 @@ class PartBackward(GradNode):
 
     __slots__ = ("index", "shape", "title")
     runs_rules = may_add_itself = True
+    index: Index
+    shape: tuple[int, ...]
     title: str
     """What it is called; nothing where the index says it."""
 

@@ -239,7 +239,7 @@ class Pass:
         are_plain = not (self.ends or is_anomaly_enabled()) and innermost() is None
         wanted, is_recorded = self.wanted, self.create_graph
         while nodes:
-            node = nodes.pop()
+            node: Any = nodes.pop()
             key = id(node)
             is_operators = type(node) is OperatorNode  # almost always: see there
             if not (
@@ -258,9 +258,9 @@ class Pass:
             if is_recorded:
                 pulled = node.pull_recorded(g, asked)
             elif is_operators and asked is None:  # `pull_all`, without its frame
-                if versions := node.versions:
-                    if versions[1][0] != versions[2] or len(versions) > 3:
-                        node.require_saved()
+                versions = node.versions
+                if versions and (versions[1][0] != versions[2] or len(versions) > 3):
+                    node.require_saved()
                 plan = node.plan
                 if plan.is_holomorphic and g.dtype.kind == "c":
                     pulled = node.pull_all(g)
@@ -271,7 +271,7 @@ class Pass:
             elif node.may_add_itself and node.add_itself(g, arrived, borrowed):
                 continue
             elif asked is None:
-                pulled = node.pull_all(g)  # type: ignore[attr-defined]
+                pulled = node.pull_all(g)
             else:
                 pulled = node.pull([g], asked, False)
             if not retain_graph and node.versions:

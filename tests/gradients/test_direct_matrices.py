@@ -26,9 +26,13 @@ ARGUMENTS: dict[Any, list[tuple[Any, ...]]] = {
     la.transposed: [(RNG.normal(size=(2, 3, 4)),)],
     la.adjoint: [(BETWEEN,), (BETWEEN * (1 + 2j),)],
     c._left_rule: [
-        (BETWEEN, BETWEEN.T, "ab,bc->ac"), (ROW[0], ROW[0], "ab,a->b"), (BETWEEN[None], BETWEEN, "abc,cd->abd"),
+        (BETWEEN, BETWEEN.T, "ab,bc->ac"), (ROW[0], ROW[0], "ab,a->b"),
+        (BETWEEN[None], BETWEEN, "abc,cd->abd"), (BETWEEN[None], BETWEEN[None], "axy,ayz->axz"),
     ],
-    c._right_rule: [(BETWEEN, BETWEEN, "ab,cb->ac"), (ROW[0], BETWEEN, "ab,b->a")],
+    c._right_rule: [
+        (BETWEEN, BETWEEN, "ab,cb->ac"), (ROW[0], BETWEEN, "ab,b->a"),
+        (BETWEEN[None], BETWEEN[None], "axy,azy->axz"),
+    ],
     la.product: [(BETWEEN, BETWEEN), (RNG.normal(size=(2, 3, 4)), RNG.normal(size=(2, 4, 5)))],
 }
 

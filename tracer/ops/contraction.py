@@ -4,7 +4,7 @@
 and every index of an operand occurs in the other or in the result (sum the others before).
 """
 
-import os.path
+import itertools
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, Protocol
@@ -47,7 +47,8 @@ def product_of(subscripts: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray
     """A contraction of vectors and matrices as their product, perhaps transposed, also of stacks of matrices;
     None where it is none."""
     left, right, result = split_subscripts(subscripts)
-    if count := len(os.path.commonprefix((left, right, result))):
+    stacked = list(itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(left, right, result)))
+    if count := len(stacked):
         return _product_of_stacks(left[count:], right[count:], result[count:])
     summed = set(left) & set(right)
     if max(len(left), len(right)) > 2 or summed & set(result) or len(summed) > 1:

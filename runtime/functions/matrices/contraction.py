@@ -16,10 +16,11 @@ from ....tracer.errors import ArgumentError, DTypeError, ShapeError
 from ....tracer.ops import elementwise as e
 from ....tracer.ops import reduction as r
 from ....tracer.ops.contraction import contract, contraction_title, product_of
+from ....tracer.ops.diagonals import diagonal as diagonal_of
 from ....tracer.spec import BOOL, CONTINUOUS, INT64
 from ....tracer.trace import is_tracing
 from ...tape.apply import apply
-from ...tape.direct import direct, unsupported
+from ...tape.direct import direct, direct_view, unsupported
 from ...values.tensor import Tensor
 from ..common import (
     Scalar,
@@ -70,7 +71,7 @@ _DIRECT = _of_ranks()
 
 @functools.cache
 def _of_stacks(rank: int) -> Callable[..., Any]:
-    """The short way of products of stacks of matrices, both of this rank and of one shape but for matrices."""
+    """The short way of products of stacks of matrices, of this rank and of as many matrices."""
     batch = LETTERS[: rank - 2]
     subscripts = f"{batch}xy,{batch}yz->{batch}xz"
     fixed = {"subscripts": subscripts}
@@ -145,14 +146,19 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     return product(a, b)
 
 
-def matmul_directly(input: Any = None, other: Any = None, *more: Any) -> Any:
+def dot_directly(input: Any = None, other: Any = None, *more: Any) -> Any:
     """The product of vectors or matrices by its short way; NotImplemented for all others."""
+    return NotImplemented if more else matmul_directly(input, other, of_stacks=False)
+
+
+def matmul_directly(input: Any = None, other: Any = None, *more: Any, of_stacks: bool = True) -> Any:
+    """The same, also of stacks of matrices of one shape."""
     a = input._value if isinstance(input, Tensor) else input
     b = other._value if isinstance(other, Tensor) else other
     if type(a) is not np.ndarray or type(b) is not np.ndarray or more:
         return NotImplemented
     short = _DIRECT.get((a.ndim, b.ndim))
-    if short is None and 2 < a.ndim == b.ndim and a.shape[:-2] == b.shape[:-2]:
+    if short is None and of_stacks and 2 < a.ndim == b.ndim and a.shape[:-2] == b.shape[:-2]:
         short = _of_stacks(a.ndim)
     return NotImplemented if short is None else short(input, other)
 
@@ -512,6 +518,12 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return contracted(a, b, f"{left}z,{right}z->{left}{right}", "ViewBackward0")
 
 
+def tensordot_directly(a: Any = None, b: Any = None, axes: Any = 2) -> Any:
+    """The short way of `tensordot` over one dimension of vectors and matrices, of which one is a matrix."""
+    found = dot_directly(a, b) if type(axes) is int and axes == 1 else NotImplemented
+    return found if found is NotImplemented or found._value.ndim else NotImplemented
+
+
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """The sum of products over several dimensions at once.
 
@@ -608,6 +620,22 @@ def trace(input: Tensor) -> Tensor:
         )
     total = as_dtype(diagonal(x), INT64) if array_dtype(x).kind not in CONTINUOUS else diagonal(x)
     return apply(r.sum_, total, dims=(0,), keepdim=False, grad_name="TraceBackward0")
+
+
+_diagonal_of = direct_view(diagonal_of)
+_traced = direct(r.sum_, grad_name="TraceBackward0")
+
+
+def trace_directly(input: Any = None, *more: Any) -> Any:
+    """The short way of `trace` of a square matrix."""
+    if more or not isinstance(input, Tensor):
+        return NotImplemented
+    shape = input._value.shape
+    shown = _diagonal_of(input) if len(shape) == 2 and shape[0] == shape[1] else NotImplemented
+    return shown if shown is NotImplemented else _traced(shown, dims=(0,), keepdim=False)
+
+
+with_short_way(trace, trace_directly)
 
 
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:

@@ -33,8 +33,9 @@ from ..common import (
     require_float,
     require_real,
     tensor,
+    with_short_way,
 )  # fmt: skip
-from ..conventions import require_elements
+from ..conventions import Function, reduced_directly, require_elements
 from ..declared import amax, amin, sum
 from ..elements.complex_numbers import real as real_part
 from ..matrices.contraction import contracted
@@ -107,6 +108,17 @@ def std(
         tensor(1.)
     """
     return _spread(c.std, input, dim, unbiased, keepdim, correction, "std")
+
+
+def _spread_directly(operator: Operator, correction: float) -> Function:
+    return reduced_directly(operator, f"{operator.grad_fn}Backward0", correction=correction)
+
+
+var_directly, std_directly = _spread_directly(c.var, 0), _spread_directly(c.std, 0)
+"""The short ways of NumPy's."""
+for _function, _operator in ((var, c.var), (std, c.std)):
+    _short = _spread_directly(_operator, 1)
+    with_short_way(_function, lambda x=None, *more, short=_short: NotImplemented if more else short(x))
 
 
 def _mean_like(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
@@ -210,6 +222,16 @@ def norm_of_vectors(values: Tensor, order: float, dims: Sequence[int], keepdim: 
         counted = apply(e.where, apply(e.equal, values, 0.0), signs, 1.0)  # of nan as well
         return apply(r.sum_, counted, dims=dims, keepdim=bool(keepdim), grad_name=NORM)
     return apply(c.norm, values, dims=dims, keepdim=bool(keepdim), order=order, grad_name=NORM)
+
+
+_norm_directly = reduced_directly(c.norm, NORM, order=2.0)
+
+
+def norm_directly(
+    x: Any = None, ord: Any = None, axis: Any = None, keepdims: bool = False, *more: Any
+) -> Any:
+    """The short way of the 2-norm of all elements, or along one dimension; NotImplemented for others."""
+    return NotImplemented if more or ord is not None else _norm_directly(x, axis, keepdims)
 
 
 @numpy_names
@@ -319,6 +341,9 @@ def linalg_norm(
     if isinstance(ord, str):
         fail(ArgumentError, f"linalg.norm: ord={ord!r} is a norm of matrices; found shape {tuple(x.shape)}.")
     return vector_norm(x, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+
+
+with_short_way(linalg_norm, norm_directly)
 
 
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:

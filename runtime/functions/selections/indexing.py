@@ -135,7 +135,7 @@ def _gathered_directly(x: Tensor, index: Any) -> Tensor | None:
 
 
 def _elements_directly(x: Tensor, index: tuple[Any, ...]) -> Tensor | None:
-    """`x[rows, columns]` with arrays of positions of one shape, outside of traces; None where it is another."""
+    """`x[rows, columns]` with arrays of positions of one shape, outside of traces; None for others."""
     if type(x) not in INDEX_ARRAYS or not all(type(one) in INDEX_ARRAYS for one in index) or is_tracing():
         return None
     given, shape = list(map(unwrap, index)), x._value.shape

@@ -11,6 +11,7 @@ from ....tracer.errors import ArgumentError, ShapeError
 from ....tracer.ops import composite as c
 from ....tracer.ops import movement as m
 from ...tape.apply import apply, as_several_views
+from ...tape.direct import direct_parts
 from ...values.tensor import Tensor
 from ..common import (
     as_dtype,
@@ -89,9 +90,44 @@ def cat_directly(tensors: Any = None, axis: Any = 0, *more: Any) -> Any:
             or value.shape[:dim] + value.shape[dim + 1 :] != rest
         ):
             return NotImplemented
+    if (short := _beside(tensors, dim=dim)) is not NotImplemented:
+        return short
     if not any(isinstance(one, Tensor) for one in tensors):
         return NotImplemented
     return apply(m.concatenate, *tensors, dim=dim, grad_name="CatBackward0")
+
+
+_beside = direct_parts(m.concatenate, "CatBackward0")
+_stacked = direct_parts(c.stack, "StackBackward0")
+
+
+def rows_directly(tensors: Any = None, *more: Any) -> Any:
+    """The short way of `np.vstack` of vectors of one length, or of arrays of one rank from 2 on."""
+    ranks = _ranks_of(tensors)
+    if more or not ranks or min(ranks) != max(ranks) or not ranks[0]:
+        return NotImplemented
+    return stack_directly(tensors) if ranks[0] == 1 else cat_directly(tensors)
+
+
+def columns_directly(tensors: Any = None, *more: Any) -> Any:
+    """The short way of `np.hstack` of arrays of one rank."""
+    ranks = _ranks_of(tensors)
+    if more or not ranks or min(ranks) != max(ranks) or not ranks[0]:
+        return NotImplemented
+    return cat_directly(tensors, 0 if ranks[0] == 1 else 1)
+
+
+def _ranks_of(tensors: Any) -> list[int]:
+    if type(tensors) not in (list, tuple):
+        return []
+    values = [one._value if isinstance(one, Tensor) else one for one in tensors]
+    return [one.ndim for one in values] if all(type(one) is np.ndarray for one in values) else []
+
+
+def appended_directly(array: Any = None, values: Any = None, *more: Any) -> Any:
+    """The short way of `np.append` of vectors."""
+    pair = array, values
+    return cat_directly(pair) if not more and _ranks_of(pair) == [1, 1] else NotImplemented
 
 
 with_short_way(cat, cat_directly)
@@ -162,6 +198,9 @@ def stack_directly(tensors: Any = None, axis: Any = 0, *more: Any) -> Any:
     rank = len(shape) + 1
     if not -rank <= axis < rank:
         return NotImplemented
+    short = _stacked(tensors, dim=axis % rank)
+    if short is not NotImplemented:
+        return short
     return apply(c.stack, *tensors, dim=axis % rank, grad_name="StackBackward0")
 
 

@@ -44,6 +44,9 @@ def reshape_to(x: Tensor, shape: tuple[int, ...], grad_name: str | None = None) 
 _reshaped = direct_view(m.reshape, "ViewBackward0")
 _permuted = direct_view(m.permute)
 _exchanged = direct_view(m.permute, "TransposeBackward0")
+_with_dim = direct_view(m.reshape, "UnsqueezeBackward0")
+_squeezed = direct_view(m.reshape, "SqueezeBackward0")
+_without_dim = direct_view(m.reshape, "SqueezeBackward1")
 
 
 def reshape_directly(input: Any = None, *extents: Any) -> Any:
@@ -64,6 +67,32 @@ def raveled_directly(input: Any = None, order: Any = "C", *more: Any) -> Any:
     return _reshaped(input, _shape_of, shape=-1)
 
 
+def with_dim_directly(input: Any = None, axis: Any = None, *more: Any) -> Any:
+    """The short way of one new dimension of size 1."""
+    if more or type(axis) is not int or not isinstance(input, Tensor):
+        return NotImplemented
+    shape = tuple(input._value.shape)
+    rank = len(shape) + 1
+    if not -rank <= axis < rank:
+        return NotImplemented
+    axis %= rank
+    return _with_dim(input, shape=(*shape[:axis], 1, *shape[axis:]))
+
+
+def squeezed_directly(input: Any = None, axis: Any = None, *more: Any) -> Any:
+    """The short way of the shape without dimensions of size 1, or without one of them."""
+    if more or not isinstance(input, Tensor):
+        return NotImplemented
+    shape = tuple(input._value.shape)
+    if axis is None:
+        left = tuple([one for one in shape if one != 1])
+        return _squeezed(input, shape=left) if left else NotImplemented
+    if type(axis) is not int or not -len(shape) <= axis < len(shape) or shape[axis] != 1 or len(shape) == 1:
+        return NotImplemented
+    axis %= len(shape)
+    return _without_dim(input, shape=shape[:axis] + shape[axis + 1 :])
+
+
 def _shape_of(shown: np.ndarray) -> dict[str, Any]:
     return {"shape": shown.shape}
 
@@ -81,7 +110,7 @@ def permuted_directly(input: Any = None, axes: Any = None) -> Any:
     return _permuted(input, dims=dims) if len(dims) == rank else NotImplemented
 
 
-def _exchanged_directly(input: Any = None, *dims: Any) -> Any:
+def exchanged_directly(input: Any = None, *dims: Any) -> Any:
     """The short way of `transpose`."""
     if not isinstance(input, Tensor) or len(dims) != 2 or not INTEGER.issuperset(map(type, dims)):
         return NotImplemented
@@ -240,6 +269,9 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     return apply(m.reshape, x, shape=shape, grad_name=f"SqueezeBackward{version}")
 
 
+with_short_way(squeeze, squeezed_directly)
+
+
 @numpy_names
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With a new dimension of size 1 at `dim`.
@@ -252,6 +284,9 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     dim = one_dim(dim, x.ndim + 1, "unsqueeze")
     shape = tuple(x._value.shape)
     return apply(m.reshape, x, shape=(*shape[:dim], 1, *shape[dim:]), grad_name="UnsqueezeBackward0")
+
+
+with_short_way(unsqueeze, with_dim_directly)
 
 
 def _of_each(function: Callable[[Tensor], Tensor], tensors: Sequence[Any]) -> Any:
@@ -357,7 +392,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return permuted(x, order, "TransposeBackward0")
 
 
-with_short_way(transpose, _exchanged_directly)
+with_short_way(transpose, exchanged_directly)
 
 
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:

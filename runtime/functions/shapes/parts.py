@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -15,10 +16,11 @@ from ....tracer.ops import movement as m
 from ....tracer.ops.diagonals import diagonal as diagonal_of
 from ....tracer.ops.diagonals import diagonal_matrix
 from ....tracer.spec import CONTINUOUS
+from ....tracer.trace import is_tracing
 from ...tape.apply import apart_from, apply, with_own_memory
 from ...tape.direct import direct
 from ...values.tensor import Tensor
-from ..common import array_dtype, fail, iota, numpy_names, one_dim, own_dim, sizes, tensor
+from ..common import array_dtype, fail, iota, numpy_names, one_dim, own_dim, sizes, tensor, with_short_way
 from .movement import expand_to, moved_to_end, permuted, reshape_to, transpose, view
 
 __all__ = [
@@ -233,6 +235,32 @@ def _triangle(input: Tensor, diagonal: int, function: str) -> Tensor:
     return apply(e.where, kept, x, nothing, grad_name=f"{function.capitalize()}Backward0")
 
 
+@functools.lru_cache(maxsize=256)
+def _kept(function: str, rows: int, columns: int, offset: int) -> np.ndarray:
+    lower = np.tri(rows, columns, offset if function == "tril" else offset - 1, bool)
+    kept = lower if function == "tril" else ~lower
+    kept.setflags(write=False)
+    return kept
+
+
+def _triangle_directly(function: str) -> Callable[..., Any]:
+    """The short way of `tril` or `triu` of matrices."""
+    chosen = direct(e.where, grad_name=f"{function.capitalize()}Backward0")
+
+    def short(input: Any = None, diagonal: Any = 0, *more: Any) -> Any:
+        if more or not isinstance(input, Tensor) or type(diagonal) is not int or is_tracing():
+            return NotImplemented
+        shape = input._value.shape
+        if len(shape) < 2:
+            return NotImplemented
+        return chosen(_kept(function, *shape[-2:], diagonal), input, 0.0)
+
+    return short
+
+
+tril_directly, triu_directly = _triangle_directly("tril"), _triangle_directly("triu")
+
+
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of matrices, up to the given diagonal; the rest zero.
 
@@ -253,6 +281,10 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
                 [0, 4]])
     """
     return _triangle(input, diagonal, "triu")
+
+
+with_short_way(tril, tril_directly)
+with_short_way(triu, triu_directly)
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
@@ -329,6 +361,16 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 
 _diagonal = diagonal
+_with_diagonal = direct(diagonal_matrix)
+
+
+def diag_directly(input: Any = None, diagonal: Any = 0, *more: Any) -> Any:
+    """The short way of the matrix with a vector on its diagonal."""
+    is_vector = isinstance(input, Tensor) and len(input._value.shape) == 1
+    return _with_diagonal(input) if is_vector and not more and diagonal == 0 else NotImplemented
+
+
+with_short_way(diag, diag_directly)
 
 # --- one index for each element along a dimension ---------------------------------------------------------
 
