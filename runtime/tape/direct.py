@@ -358,7 +358,8 @@ def _of_three(operator: Operator, general: Function, plans: _Plans) -> Function:
         if attributes or len(operands) != 3 or innermost() is not None:
             return general(*operands, **attributes)
         kind: Any = None
-        dtype, mask, bit, values = None, 0, 1, []
+        dtype, mask, bit = None, 0, 1
+        values: list[Any] = []
         for operand in operands:
             value, own = operand, type(operand)
             if (given := _KINDS.get(own)) is not None:

@@ -243,13 +243,17 @@ class Pass:
             key = id(node)
             is_operators = type(node) is OperatorNode  # almost always: see there
             if not (
-                are_plain and (is_operators or node.runs_rules) and node.hooks is None and key not in own
+                are_plain and node.hooks is None and (is_operators or (node.runs_rules and key not in own))
             ):
                 self.visit(node)
                 continue
             g = arrived.pop(key, None)
             if g is None:
                 continue
+            if key in own:
+                self.catch(node, [g])
+                if wanted is not None and not any(edge and id(edge[0]) in wanted for edge in node.edges):
+                    continue
             asked = None
             if wanted is not None and not (is_whole := wanted.get(key)):
                 if is_whole is None:

@@ -408,7 +408,7 @@ def _parameters(function: Function) -> Sequence[str]:
         inner = inner.__dict__["__wrapped__"]  # whose signature it shows
     if type(inner) is MethodType and type(inner.__func__) is FunctionType:  # made anew for each call
         return _parameters(inner.__func__)[1:]
-    return _parameters_of_ufunc(function) if type(function) is np.ufunc else _inspected(function)
+    return _parameters_of_ufunc(inner) if type(inner) is np.ufunc else _inspected(function)
 
 
 def _inspected(function: Function) -> Sequence[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,9 @@ def unary_to_nary(unary_operator: Function) -> Function:
         require_argnum(argnum)
 
         def derived(*args: Any, **kwargs: Any) -> Any:
+            if len(args) == 1 and argnum == 0 and not kwargs and type(fun) is FunctionType:
+                return unary_operator(fun, floating(args[0]), *given, **named_ones)
+
             @functools.wraps(fun, assigned=())
             @running_programs
             def unary(x: Any) -> Any:
