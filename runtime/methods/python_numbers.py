@@ -196,7 +196,9 @@ def bind() -> None:
             setattr(PythonNumber, method.__name__, method)
     for name in ("__mul__", "__rmul__"):
         for kind in (NumpyScalar, PythonNumber):
-            setattr(kind, name, _repeating(getattr(kind, name)))
+            method = getattr(kind, name)
+            repeating = method.around(_repeating) if hasattr(method, "around") else _repeating(method)
+            setattr(kind, name, repeating)
     setattr(NumpyScalar, "__hash__", _hash)  # noqa: B010
     setattr(NumpyScalar, "__round__", _round)  # noqa: B010
     for name in ("as_integer_ratio", "hex", "is_integer"):

@@ -36,8 +36,9 @@ from ..numpy_api.array_creation import (
 )
 from ..numpy_api.indices import as_strided
 from ..numpy_api.polynomials import SERIES
-from ..numpy_api.protocols import FUNCTIONS, OF_OTHERS
+from ..numpy_api.protocols import DIRECT_FUNCTIONS, FUNCTIONS, OF_OTHERS
 from ..numpy_api.values import as_python_number
+from ..tape.direct import unsupported
 from ..tensors.conversion import given_array, holds_tensor, joined
 from ..tensors.growing import GrowingList
 from ..values.foreign import is_of_scipy
@@ -45,7 +46,7 @@ from ..values.late_rules import rules_for
 from ..values.lost_gradients import PULLBACK_NAMES, RENAMED
 from ..values.saved import saved_values
 from ..values.tensor import Tensor
-from ..values.value_kinds import PythonNumber
+from ..values.value_kinds import NumpyTensor, PythonNumber
 from .asked_sizes import of_sizes
 from .asked_types import ASKED, class_called, iterator_called
 from .counted_loops import counted_from
@@ -197,7 +198,13 @@ def _of_lists_of_lists(real: Any) -> Function:
     def each(arrays: Any) -> Any:
         return [joined(one) for one in arrays] if isinstance(arrays, list | tuple) else arrays
 
+    short = DIRECT_FUNCTIONS.get(real, unsupported)
+
     def call(*arguments: Any, **options: Any) -> Any:
+        if arguments and not options and type(arguments[0]) in (list, tuple):
+            result = short(*arguments)
+            if type(result) is NumpyTensor:
+                return result
         if real is np.stack and len(arguments) == 1 and type(arguments[0]) is GrowingList and not options:
             return arguments[0].array
         named = {name: each(one) if name in ("arrays", "tup") else one for name, one in options.items()}
