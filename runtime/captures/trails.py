@@ -42,13 +42,16 @@ class Trail:
     Args:
         roots: the function and its arguments.
         reached: what the walk has found.
+
+    Attributes:
+        names: those that code reads of the objects of a call; None for all.
     """
 
     def __init__(self, roots: Sequence[Any], reached: Reached) -> None:
-        self._names = reached.names
+        self.names = reached.names
         self._outline = _outline(roots)
         self._is_bare = _are_bare(roots)
-        walk = Walk(roots, self._names)
+        walk = Walk(roots, self.names)
         self._marks = walk.marks
         self._mappings: dict[int, tuple[Mapping[str, Any], Names]] = {}
         self._functions: list[FunctionType] = []
@@ -93,14 +96,10 @@ class Trail:
         if _outline(roots) != self._outline:
             return None
         is_bare = self._is_bare and _are_bare(roots)
-        walk = Walk(() if is_bare else roots, self._names)
-        is_same = (
-            (is_bare or walk.marks == self._marks)
-            and self._holds_the_same()
-        )
-        return walk if is_same else None
+        walk = Walk(() if is_bare else roots, self.names)
+        return walk if (is_bare or walk.marks == self._marks) and self.holds() else None
 
-    def _holds_the_same(self) -> bool:
+    def holds(self) -> bool:
         """Whether all that has been read is as it was, or as good."""
         if self._versions.are(self._state):
             elements = chain.from_iterable(self._lists_without_code)
@@ -244,7 +243,7 @@ class Walk:
             value = pending.pop()
             kind: Any = type(value)
             if kind in WITHOUT_CODE:
-                marks.append(_plain_mark(value) if kind in MARKED else None)
+                marks.append(plain_mark(value) if kind in MARKED else None)
             elif (key := id(value)) in places:
                 marks.append(places[key])
             elif (way := way_from(kind)) in OPAQUE_WAYS or kind is BuiltinFunctionType:
@@ -253,7 +252,7 @@ class Walk:
             else:
                 places[key] = len(places)
                 self.objects.append(value)
-                found = self._from_function(value) if way == "_from_function" else self._parts(value, way)
+                found = self._from_function(value) if way == "_from_function" else self.parts(value, way)
                 marks.append((id(kind), len(found)))
                 self._kept.append(kind)
                 pending += found
@@ -272,7 +271,8 @@ class Walk:
             found += _contents(function.__closure__)
         return found + self._by_name(attributes) if attributes else found
 
-    def _parts(self, value: Any, way: str) -> list[Any]:
+    def parts(self, value: Any, way: str) -> list[Any]:
+        """What an object that is no function holds; what is compared of it is another of the marks."""
         if way == "_from_instance":
             return self._by_name(vars(value))
         if way == "_from_container":
@@ -297,7 +297,7 @@ class Walk:
         for one in first_elements(container):
             kind = type(one)
             if kind in WITHOUT_CODE:
-                plain.add(_plain_mark(one) if kind in MARKED else None)
+                plain.add(plain_mark(one) if kind in MARKED else None)
             else:
                 found.append(one)
         self.marks.append(frozenset(plain))
@@ -305,7 +305,7 @@ class Walk:
 
 
 MARKED = (np.ufunc, np.ndarray)
-"""Of what has no code the classes whose objects `_plain_mark` tells apart."""
+"""Of what has no code the classes whose objects `plain_mark` tells apart."""
 PLAIN = WITHOUT_CODE.difference(MARKED)
 """The others, whose objects are one kind."""
 ONE_KIND = frozenset({None})
@@ -313,7 +313,7 @@ OPAQUE_WAYS = ("_from_class", "_from_module")
 """Those from objects which are what they are: of the call's alone what they hold counts."""
 
 
-def _plain_mark(value: Any) -> Any:
+def plain_mark(value: Any) -> Any:
     """What stand-ins depend on: which function it is, or of which dtype an array."""
     if type(value) is np.ndarray:
         dtype = value.dtype
@@ -362,7 +362,7 @@ def _are_same(found: Sequence[Any], values: Sequence[Any]) -> bool:
         or (
             type(one) in WITHOUT_CODE
             and type(other) in WITHOUT_CODE
-            and _plain_mark(one) == _plain_mark(other)
+            and plain_mark(one) == plain_mark(other)
         )
         for one, other in zip(found, values)
     )

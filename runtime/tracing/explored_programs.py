@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import field, replace
 from itertools import repeat
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -23,11 +24,12 @@ from ..bytecode.write_instructions import (
 )
 from ..captures.objects import is_opaque, is_users
 from ..captures.reached import WITHOUT_CODE, Reached, holds_numbers, is_without_code
+from ..captures.same_calls import SameCall
 from ..captures.standing_names import Standing, Variables, real_of
 from ..captures.trails import Trail, Walk
 from .asked_types import ASKED, REAL
 from .object_stand_ins import Holdings, ObjectStandIns, Survey
-from .program_containers import CONTAINERS, parts_within
+from .program_containers import CONTAINERS, ContainerCopies, parts_within
 from .stand_ins import IMPORTED, JOINED_ALONE, MODULES, WRITABLE, StandIns, stand_ins_for
 
 Function = Callable[..., Any]
@@ -172,6 +174,8 @@ class Explored:
     """Whether nothing is exchanged while it runs with arguments that hold no code."""
     variables: Variables = Variables(())
     """Those in `standing`, together."""
+    is_given_as_it_is: bool = False
+    """Whether it is known that nothing that a call gives, the function among it, has stand-ins."""
 
     def holds_for(self, function: FunctionType) -> bool:
         """Whether it is what would be found for a function of the same code."""
@@ -268,14 +272,77 @@ _trails: dict[int, Sequence[Known]] = {}
 """What was found for others by the id of their code, the latest first; one of them keeps a call's objects."""
 
 
+MOST_MISSED = 4
+"""Calls in a row with other objects, after which those of a code are no longer compared."""
+
+
+@record(slots=True)
+class _Remembered:
+    """The last call of some code, and how many with other objects there have been in a row."""
+
+    call: SameCall | None
+    found: Explored
+    missed: int = 0
+
+
+class Memory:
+    """What was found for the last calls of what a transform has made, and of programs that ran inside of it.
+
+    It lives as long as that, and so do the objects of the calls, of each code those of the last one.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, _Remembered] = {}
+        """By the id of the code."""
+
+    def find(self, key: int, roots: Sequence[Any]) -> Explored | None:
+        """What was found for the last call of this code, if this one has the same objects."""
+        known = self._known.get(key)
+        if known is None or known.call is None:
+            return None
+        if known.call.holds_for(roots):
+            known.missed = 0
+            return known.found
+        known.missed += 1
+        return None
+
+    def note(self, key: int, roots: Sequence[Any], known: Known) -> None:
+        """What was found for a call; not where its objects have stand-ins, which are found in each call."""
+        former = self._known.get(key)
+        missed = former.missed if former is not None else 0
+        if known.has_objects or missed >= MOST_MISSED:
+            call = None
+        else:
+            call = SameCall(roots, known.trail)
+        copies = ContainerCopies()
+        is_as_it_is = all(given(one, copies) is one for one in roots)
+        found = replace(known.found, is_given_as_it_is=is_as_it_is)
+        self._known[key] = _Remembered(call, found, missed)
+
+
+remembering: ContextVar[Memory | None] = ContextVar("remembering", default=None)
+"""That of the outermost transform whose function runs."""
+
+
+def given(value: Any, copies: ContainerCopies) -> Any:
+    """What is given to a program, with stand-ins for functions of NumPy and `math`."""
+    if type(value) in WITHOUT_CODE and type(value) is not np.ufunc:
+        return value
+    if type(value) in CONTAINERS:
+        return copies.of(value, lambda one: given(one, copies))
+    if isinstance(value, ModuleType):
+        return value
+    return JOINED_ALONE.of_plain_run(value, frozenset()) or value
+
+
 def explored(function: Function, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Explored:
     """What code a function can run with these arguments."""
     if type(function) is not FunctionType or not hold_no_code(arguments, keywords):
-        return _explored_from((function, *arguments, *keywords.values()))
+        return _remembered_from((function, *arguments, *keywords.values()))
     key = id(function.__code__)
     found = _known.get(key)
     if found is None or not found.holds_for(function):
-        found = _explored_from((function,))
+        found = _remembered_from((function,))
         if found.is_fixed:
             if len(_known) >= MOST_KNOWN:
                 _known.clear()
@@ -289,13 +356,31 @@ def hold_no_code(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
     return WITHOUT_CODE.issuperset(map(type, given)) or all(map(is_without_code, given))
 
 
-def _explored_from(roots: Sequence[Any]) -> Explored:
+def _remembered_from(roots: Sequence[Any]) -> Explored:
+    """What code a function can run with these arguments, remembered for calls with the same objects."""
+    key, memory = id(_code_of(roots[0])), remembering.get()
+    if memory is None:
+        return _explored_from(key, roots)[0]
+    if (found := memory.find(key, roots)) is not None:
+        return found
+    found, known = _explored_from(key, roots)
+    if known is not None:
+        memory.note(key, roots, known)
+    return found
+
+
+def _explored_from(key: int, roots: Sequence[Any]) -> tuple[Explored, Known | None]:
     """What code a function can run with these arguments: what was found before, where a trail fits.
 
     No trail is kept of a function that is run as a copy, which holds what its variables did, nor where
     variables of enclosing functions hold stand-ins, as others with that code have others.
+
+    Args:
+        key: the id of the code.
+
+    Returns:
+        That, and what was known of former calls, where something was.
     """
-    key = id(_code_of(roots[0]))
     known = _trails.get(key, ())
     for place, former in enumerate(known):
         walk = former.trail.walk_from(roots)
@@ -305,12 +390,12 @@ def _explored_from(roots: Sequence[Any]) -> Explored:
         if place or one is not former:
             others = [*known[:place], *known[place + 1 :]]
             _trails[key] = [one, *(other.without_objects() for other in others)]
-        return one.found
+        return one.found, one
     reached = Reached(roots)
     found, survey = _explored(roots[0], reached, len(roots) == 1 and reached.is_fixed)
     holds_cells = any(isinstance(one.holder, CellType) for one in found.standing)
     if found.is_fixed or found.plain in found.concerned or holds_cells:
-        return found
+        return found, None
     found = replace(found, plain=None, functions={}, concerned=frozenset(), reads=(), holding=())
     if len(_trails) >= MOST_KNOWN:
         _trails.clear()
@@ -322,7 +407,7 @@ def _explored_from(roots: Sequence[Any]) -> Explored:
         Trail(roots, reached), found, survey, remembered, has_objects, walk if has_objects else None
     )
     _trails[key] = [made, *(one.without_objects() for one in known[: MOST_TRAILS - 1])]
-    return found
+    return found, None
 
 
 def _places_of(objects: Iterable[Any]) -> Iterator[tuple[Any, Any]]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -31,10 +31,9 @@ from ..values.refusals import explaining_errors
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyTensor
-from .explored_programs import Explored, explored, hold_no_code
-from .program_containers import CONTAINERS, ContainerCopies
+from .explored_programs import Explored, Memory, explored, given, hold_no_code, remembering
+from .program_containers import ContainerCopies
 from .program_copies import Copies
-from .stand_ins import JOINED_ALONE
 
 Function = Callable[..., Any]
 
@@ -50,14 +49,25 @@ def running_programs(function: Function) -> Function:
     return function
 
 
-def run_program(function: Function, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """The result of a function, in the form in which it can be differentiated."""
-    if not _is_as_it_is(function, arguments, keywords):
-        found = explored(function, arguments, keywords)
-        if not found.runs_as_it_is:
-            return _Changed(function).run(found, arguments, keywords)
-    with explaining_errors():
-        return function(*arguments, **keywords)
+def run_program(
+    function: Function, arguments: Sequence[Any], keywords: Mapping[str, Any], memory: Memory | None = None
+) -> Any:
+    """The result of a function, in the form in which it can be differentiated.
+
+    Args:
+        memory: what was found in former calls of the transform's result, if that is there for longer.
+    """
+    token = remembering.set(memory) if memory is not None and remembering.get() is None else None
+    try:
+        if not _is_as_it_is(function, arguments, keywords):
+            found = explored(function, arguments, keywords)
+            if not found.runs_as_it_is:
+                return _Changed(function).run(found, arguments, keywords)
+        with explaining_errors():
+            return function(*arguments, **keywords)
+    finally:
+        if token is not None:
+            remembering.reset(token)
 
 
 class _Changed:
@@ -69,11 +79,11 @@ class _Changed:
         self._copies: Copies | None = None
 
     def run(self, found: Explored, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        if not found.is_fixed:
-            self._given = ContainerCopies()
-            self._function = self._with_stand_ins(self._function)
-            arguments = [self._with_stand_ins(one) for one in arguments]
-            keywords = {name: self._with_stand_ins(one) for name, one in keywords.items()}
+        if not (found.is_fixed or found.is_given_as_it_is):
+            self._given = copies = ContainerCopies()
+            self._function = given(self._function, copies)
+            arguments = [given(one, copies) for one in arguments]
+            keywords = {name: given(one, copies) for name, one in keywords.items()}
         if found.is_writing and (noted := saved_values()) is not None:
             noted.copies_arrays = True
         if found.plain in found.concerned:
@@ -94,17 +104,6 @@ class _Changed:
                 self._given.store()
             if self._copies is not None:
                 self._copies.store()
-
-    def _with_stand_ins(self, value: Any) -> Any:
-        """What is given to the program, with stand-ins for functions of NumPy and `math`."""
-        if type(value) in WITHOUT_CODE and type(value) is not np.ufunc:
-            return value
-        if type(value) in CONTAINERS:
-            assert self._given is not None
-            return self._given.of(value, self._with_stand_ins)
-        if isinstance(value, ModuleType):
-            return value
-        return JOINED_ALONE.of_plain_run(value, frozenset()) or value
 
     def _writable(
         self, written: frozenset[str] | None, arguments: Sequence[Any], keywords: Mapping[str, Any]

@@ -30,6 +30,7 @@ from ..tape.apply import apply, of_kind
 from ..tape.derivatives import gradients, jacobians, tangents, values_behind
 from ..tape.engine import UNKNOWN, Pass
 from ..tape.repeated import Repeated, repeated
+from ..tracing.explored_programs import Memory
 from ..tracing.numpy_programs import run_program
 from ..values.differentiated import under_way
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
@@ -103,8 +104,8 @@ class Inputs:
         self.edges = list(map(place_of, self.leaves))
         """The places of the leaves on the tape."""
 
-    def evaluate(self, function: Function) -> Any:
-        """What the function returns of the aliases."""
+    def evaluate(self, function: Function, memory: Memory | None = None) -> Any:
+        """What the function returns of the aliases; `memory` is of calls of one transform's result."""
         trace = innermost()
         if trace is not None:
             trace.differentiable = True
@@ -112,7 +113,7 @@ class Inputs:
         under_way.append(self)
         try:
             with keeping_saved_values():
-                return run_program(function, self._args, self._kwargs)
+                return run_program(function, self._args, self._kwargs, memory)
         finally:
             under_way.remove(self)
             recording.reset(former)

@@ -22,6 +22,7 @@ from ...tracer.ops.movement import reshape
 from ...tracer.spec import CONTINUOUS
 from ..dispatch.compiled import function_name
 from ..tape.apply import apply, of_kind, standing_for
+from ..tracing.explored_programs import Memory
 from ..tracing.numpy_programs import running_programs
 from ..values.flatten import is_container, unflatten
 from ..values.foreign import how_to_return
@@ -112,12 +113,12 @@ def grad_of_sum(function: Function, argnums: Argnums = 0) -> Function:
     """
 
     def make_gradient(inner: Function) -> Function:
-        name = function_name(inner)
+        name, memory = function_name(inner), Memory()
 
         @running_programs
         def gradient(*args: Any, **kwargs: Any) -> Any:
             inputs = Inputs(name, inner, args, kwargs, argnums)
-            outputs = [_floating_output(name, leaf) for leaf in flat(inputs.evaluate(inner))[0]]
+            outputs = [_floating_output(name, leaf) for leaf in flat(inputs.evaluate(inner, memory))[0]]
             inputs.require_complex(outputs, False, of_gradient=True)
             keep = inputs.reach_outside(outputs)
             ones = [filled_like(output, 1) for output in outputs]
@@ -266,13 +267,13 @@ def hessian(function: Function, argnums: Argnums = 0, *, holomorphic: bool = Fal
 
 
 def _jacobian(function: Function, argnums: Argnums, has_aux: bool, holomorphic: bool) -> Function:
-    name = function_name(function)
+    name, memory = function_name(function), Memory()
 
     @functools.wraps(function)
     @running_programs
     def all_derivatives(*args: Any, **kwargs: Any) -> Any:
         inputs = Inputs(name, function, args, kwargs, argnums)
-        value, aux = _split(name, inputs.evaluate(function), has_aux)
+        value, aux = _split(name, inputs.evaluate(function, memory), has_aux)
         leaves, structure = flat(value)
         outputs = [_floating_output(name, leaf) for leaf in leaves]
         inputs.require_complex(outputs, holomorphic)
@@ -292,13 +293,13 @@ def _value_and_grad(
     holomorphic: bool,
 ) -> Function:
     """The function of (value, gradient)."""
-    name = function_name(function)
+    name, memory = function_name(function), Memory()
 
     @functools.wraps(function)  # by which the arrays that the function reaches are found
     @running_programs
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         inputs = Inputs(name, function, args, kwargs, argnums)
-        value, aux = inputs.evaluate(function), None
+        value, aux = inputs.evaluate(function, memory), None
         if has_aux:
             value, aux = _split(name, value, has_aux)
         output = _single_output(name, value)

@@ -14,6 +14,7 @@ import pytest
 import pullback as pb
 from pullback.runtime.captures import versions
 from pullback.runtime.captures.reached import Reached
+from pullback.runtime.captures.same_calls import SameCall
 from pullback.runtime.captures.standing_names import Standing, Variables, standing
 from pullback.runtime.captures.trails import Trail
 from pullback.runtime.captures.versions import Versions
@@ -349,3 +350,39 @@ def test_functions_that_hold_nothing_are_told_by_code_and_module(module: Any) ->
     assert trail.fits(roots)
     module.scaled.__defaults__ = (abs,)
     assert not trail.fits(roots)
+
+
+def test_the_call_of_an_optimiser_is_not_walked_again(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    walks: list[Any] = []
+    walk_from = Trail.walk_from
+    monkeypatch.setattr(Trail, "walk_from", lambda self, roots: walks.append(roots) or walk_from(self, roots))
+    model = module.Model(2.0)
+    gradient = pb.grad(model.loss)
+    for turn in range(6):
+        assert gradient(X + turn)[1] == 2.0 * (2.0 * 2.0 * (X[1] + turn)) + 2.0
+    assert len(walks) == (1 if versions._fields() else 5)
+    model.part.power = 1.0
+    assert gradient(X)[1] == 4.0
+    monkeypatch.setattr(module.Model, "loss", lambda self, x: x.sum())
+    assert pb.grad(model.loss)(X)[1] == 1.0
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_the_call_is_another_where_code_could_be_another(change: Any, module: Any) -> None:
+    model = module.Model(2.0)
+    model.listed = [model.part, {"last": model.part}]
+    roots = (model.loss, X, {"scale": 2.0}, model.listed)
+    trail = Trail(roots, Reached(roots))
+    call = SameCall(roots, trail)
+    is_told = versions._fields() is not None
+    assert call.holds_for((model.loss, X[:1], {"scale": 3.0}, model.listed)) == is_told
+    assert not call.holds_for((model.loss, X[:1], {"scale": X}, model.listed))  # an array for a number
+    assert not call.holds_for((module.Model(2.0).loss, *roots[1:]))
+    model.listed[1]["last"] = other
+    assert not call.holds_for(roots)
+    call = SameCall(roots, trail)
+    model.listed.append(other)
+    assert not call.holds_for(roots)
+    call = SameCall(roots, trail)
+    change(module, model)
+    assert not call.holds_for(roots)
