@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ....tracer.errors import ArgumentError
-from ....tracer.trace import is_tracing
+from ....tracer.trace import innermost, is_tracing
 from ...autograd.foreign_calls import call_python
 from ...functions import PUBLIC
 from ...functions.common import fail
@@ -36,6 +37,7 @@ from .elements import exp, floor, is_everywhere, isfinite, log, sqrt, where
 from .less_common import LESS_COMMON
 from .sampled import Distributed
 
+FLOAT64 = np.dtype(np.float64)
 DECLARATIONS: dict[str, Declaration] = (
     CONTINUOUS | {"reciprocal": CONTINUOUS["loguniform"]} | LESS_COMMON | DISCRETE
 )
@@ -51,6 +53,20 @@ def _chosen(condition: Any, value: Any, other: Any) -> Any:
 def arithmetic(number: Tensor) -> Tensor:
     """A number of Python's as one that may be divided by zero, as SciPy makes an array of it."""
     return of_kind(number, Auxiliary) if type(number) is PythonNumber else number
+
+
+def _in_double(*values: Any) -> list[Any]:
+    """The values in double precision, as what may be divided by zero."""
+    if innermost() is None:
+        tensors = [tensor_of(one) for one in values]
+        if all(one._value.dtype == FLOAT64 for one in tensors):
+            return list(map(arithmetic, tensors))
+    return [arithmetic(one) for one in floats(*values, np.float64(0.0))[:-1]]
+
+
+def _is_number(value: Any, number: float) -> bool:
+    """Whether a parameter is given as this number of Python's, or left out."""
+    return type(value) in (float, int) and value == number
 
 
 def _is_infinite(bound: Any) -> bool:
@@ -154,7 +170,9 @@ class Distribution(Distributed):
         if options or conditional or self._declared.of_integers:
             unknown = [*options, *(["conditional"] if conditional else [])]
             self._refuse(f"expect with {', '.join(unknown)}" if unknown else "expect")
-        _, loc, scale, *shapes = self._promoted("expect", 0.0, tuple(args), {"loc": loc, "scale": scale})
+        _, loc, scale, *shapes = self._promoted(
+            0.0, self._bind("expect", tuple(args), {"loc": loc, "scale": scale})
+        )
         ends = [None if one is None else (one - loc) / scale for one in (lb, ub)]
         value = func or (lambda x: x)
         return of_arrays(self._integral(lambda z: value(z * scale + loc), shapes, ends))
@@ -167,7 +185,7 @@ class Distribution(Distributed):
             return mean if order == 1 else mean * mean + self.var(*arguments, **options)
         if self._declared.of_integers:
             self._refuse(f"moment of order {order}")
-        _, loc, scale, *shapes = self._promoted("moment", 0.0, arguments, options)
+        _, loc, scale, *shapes = self._promoted(0.0, self._bind("moment", arguments, options))
         return self._integral(lambda z: (z * scale + loc) ** order, shapes)
 
     def _integral(self, function: Function, shapes: list[Any], ends: Sequence[Any] = (None, None)) -> Any:
@@ -217,7 +235,14 @@ class Distribution(Distributed):
         declared = self._declared
         if declared.of_integers != method.endswith("pmf"):
             self._refuse(method)
-        z, scale, shapes, valid = self._standardised(method, x, arguments, options)
+        z, scale, shapes = self._standardised(method, x, arguments, options)
+        if (shape := self._shape_inside(z, scale, shapes)) is not None:
+            found = declared.log_density(z, *shapes)
+            found = found if _is_number(scale, 1.0) else found - log(scale)
+            if found._value.shape == shape:
+                return found
+        scale = tensor_of(scale)
+        valid = self._valid(shapes, scale) & (z == z)
         holds, outside = self._in_support(z, shapes)
         if method == "pdf":
             is_low, is_high = self._overflows(z, shapes)
@@ -241,7 +266,12 @@ class Distribution(Distributed):
         declared = self._declared
         if not declared.has_cumulative:
             self._refuse(method)
-        z, _, shapes, valid = self._standardised(method, x, arguments, options)
+        z, scale, shapes = self._standardised(method, x, arguments, options)
+        if (shape := self._shape_inside(z, scale, shapes)) is not None:
+            found = function(declared, z, *shapes)
+            if found._value.shape == shape:
+                return found
+        valid = self._valid(shapes, tensor_of(scale)) & (z == z)
         low, high = self._support(shapes)
         z = floor(z) if declared.of_integers else z
         below, above = (z < low, z >= high) if declared.of_integers else (z <= low, z >= high)
@@ -267,7 +297,7 @@ class Distribution(Distributed):
         declared = self._declared
         if not declared.has_cumulative:
             self._refuse(method)
-        q, loc, scale, *shapes = self._promoted(method, q, arguments, options)
+        q, loc, scale, *shapes = self._promoted(q, self._bind(method, arguments, options))
         low, high = (self._bound(end, shapes) for end in declared.ends or declared.support)
         outermost = low - declared.of_integers, high  # below the least integer there is nothing
         at_zero, at_one = (outermost[one] for one in ends)
@@ -303,7 +333,7 @@ class Distribution(Distributed):
         """Loc, scale, and a property of the standard form; nan for parameters that there are not."""
         if value is None and (self._declared.of_integers or method == "entropy"):
             return self._refuse(method)
-        _, loc, scale, *shapes = self._promoted(method, 0.0, arguments, options)
+        _, loc, scale, *shapes = self._promoted(0.0, self._bind(method, arguments, options))
         known = self._integrated(method, shapes) if value is None else self._bound(value, shapes)
         found, _ = floats(known, scale)
         return loc, scale, where(self._valid(shapes, scale), found, math.nan)
@@ -316,11 +346,31 @@ class Distribution(Distributed):
 
     def _standardised(
         self, method: str, x: Any, arguments: tuple[Any, ...], options: dict[str, Any]
-    ) -> tuple[Any, Any, list[Any], Any]:
-        """The standardised values, the scale, the parameters of shape, and where all of them are valid."""
-        x, loc, scale, *shapes = self._promoted(method, x, arguments, options)
-        z = self._apart(x, loc, scale)
-        return z, scale, shapes, self._valid(shapes, scale) & (z == z)
+    ) -> tuple[Any, Any, list[Any]]:
+        """The standardised values, the scale, which may be a number, and the parameters of shape."""
+        given = self._bind(method, arguments, options)
+        if not (_is_number(given.get("loc", 0.0), 0.0) and _is_number(given.get("scale", 1.0), 1.0)):
+            x, loc, scale, *shapes = self._promoted(x, given)
+            return self._apart(x, loc, scale), scale, shapes
+        x, *shapes = _in_double(x, *(given[one] for one in self._shapes))
+        return x, 1.0, shapes
+
+    def _shape_inside(self, z: Any, scale: Any, shapes: list[Any]) -> tuple[int, ...] | None:
+        """The results' shape, where all values are known to lie where formulas hold: nothing is chosen then.
+
+        None in a trace, and of a distribution of integers.
+        """
+        declared = self._declared
+        if innermost() is not None or declared.of_integers:
+            return None
+        values, *plain_shapes = (one.payload for one in (z, *shapes))
+        holds = self._valid(plain_shapes, scale.payload if isinstance(scale, Tensor) else scale)
+        low, high = self._support(plain_shapes)
+        holds = holds & (values > low) & (values < high)
+        for bound, is_beyond in ((declared.least, operator.gt), (declared.largest, operator.lt)):
+            if not _is_infinite(bound):
+                holds = holds & is_beyond(values, self._bound(bound, plain_shapes))
+        return np.shape(holds) if np.all(holds) else None
 
     def _apart(self, x: Any, loc: Any, scale: Any) -> Any:
         """(x - loc) / scale; what is infinite stays so, whatever the scale is."""
@@ -329,13 +379,10 @@ class Distribution(Distributed):
             return (x - loc) / scale
         return where(is_finite, (where(is_finite, x, 0.0) - loc) / scale, x)
 
-    def _promoted(
-        self, method: str, x: Any, arguments: tuple[Any, ...], options: dict[str, Any]
-    ) -> list[Any]:
+    def _promoted(self, x: Any, given: dict[str, Any]) -> list[Any]:
         """Values, loc, scale and parameters of shape, in double precision, as SciPy computes."""
-        given = self._bind(method, arguments, options)
-        values = [x, given.get("loc", 0.0), given.get("scale", 1.0), *(given[one] for one in self._shapes)]
-        return [arithmetic(one) for one in floats(*values, np.float64(0.0))[:-1]]
+        shapes = [given[one] for one in self._shapes]
+        return _in_double(x, given.get("loc", 0.0), given.get("scale", 1.0), *shapes)
 
     def _bind(self, method: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
         """The parameters by name; ArgumentError where one is missing, unknown or given twice."""
