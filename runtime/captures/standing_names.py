@@ -85,6 +85,15 @@ class Variables:
     def __bool__(self) -> bool:
         return bool(self._variables)
 
+    def are_held_by(self, under_way: Sequence[Standing]) -> bool:
+        """Whether all of them hold these stand-ins already, by a run around this one."""
+        held = {(id(one.holder), one.name): one.stand_in for one in under_way}
+        for one in self._variables:
+            entry = _entered.get(key := (id(one.holder), one.name))
+            if entry is None or not (held.get(key) is entry.stand_in is one.stand_in):
+                return False
+        return True
+
     def enter(self, exchange: _Exchange) -> None:
         """Exchange them, and note what has been."""
         if self._plan is not None and self._versions.are(self._state):
@@ -94,9 +103,11 @@ class Variables:
                 self._versions.note_restored(self._within)
         else:
             exchange.before = self._versions.read()
-            for one in self._variables:
-                if _enter(one):
-                    exchange.exchanged.append(one)
+            exchanged: list[Standing] = []
+            try:
+                exchanged += (one for one in self._variables if _enter(one))
+            finally:
+                exchange.exchanged = tuple(exchanged)
             exchange.plan = _Plan(exchange.exchanged)
         exchange.within = self._versions.read()
 
@@ -117,7 +128,7 @@ class Variables:
 class _Exchange:
     """Variables that have been exchanged, how, and the states of their holders before and after it."""
 
-    exchanged: list[Standing]
+    exchanged: tuple[Standing, ...]
     plan: _Plan | None = None
     before: np.ndarray | None = None
     within: np.ndarray | None = None
@@ -130,7 +141,7 @@ class _Plan:
         exchanged: variables that hold stand-ins already.
     """
 
-    def __init__(self, exchanged: list[Standing]) -> None:
+    def __init__(self, exchanged: tuple[Standing, ...]) -> None:
         self.exchanged = exchanged
         self._entries = {key: _entered[key] for key in ((id(one.holder), one.name) for one in exchanged)}
         self._reals = {id(one.stand_in): one.real for one in exchanged if one.for_all is not None}
@@ -176,13 +187,17 @@ class standing:
         self._token: Token[tuple[Standing, ...]] | None = None
 
     def __enter__(self) -> None:
+        under_way = _under_way.get()
+        if under_way and all(one.are_held_by(under_way) for one in self._variables):
+            return
         try:
             with _lock:
                 for one in self._variables:
-                    self._exchanges.append((one, exchange := _Exchange([])))
+                    self._exchanges.append((one, exchange := _Exchange(())))
                     one.enter(exchange)
-            exchanged = [one for _, exchange in self._exchanges for one in exchange.exchanged]
-            self._token = _under_way.set((*_under_way.get(), *exchanged))
+            for _, exchange in self._exchanges:
+                under_way += exchange.exchanged
+            self._token = _under_way.set(under_way)
         except BaseException:  # as of who interrupts
             self.__exit__()
             raise

@@ -78,13 +78,12 @@ class Versions:
         if self._memory is None or state is None:
             return False
         words = self._memory.take(self._places)
-        places = np.flatnonzero(words != state)
-        changes = zip(words[places].tolist(), state[places].tolist())
+        (places,) = (words != state).nonzero()
         last, ids = len(self._ids), self._ids
-        return all(
-            place < last and _restored.get(ids[place]) == change
-            for place, change in zip(places.tolist(), changes)
-        )
+        for place in places.tolist():
+            if place >= last or _restored.get(ids[place]) != (words[place], state[place]):
+                return False
+        return True
 
     def note_restored(self, state: np.ndarray) -> None:
         """Say that the dicts, which have been changed, hold what they did when this was read."""

@@ -40,7 +40,7 @@ from ..functions.matrices.contraction import (
 from ..functions.matrices.einsum import einsum_directly
 from ..functions.matrices.linalg import solved_directly
 from ..functions.reductions.ordering import sorted_directly
-from ..functions.reductions.reduction import mean_directly
+from ..functions.reductions.reduction import differences_directly, mean_directly
 from ..functions.reductions.statistics import norm_directly, std_directly, var_directly
 from ..functions.selections.assignment import copy_
 from ..functions.shapes.joining import (
@@ -157,6 +157,7 @@ DIRECT_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.outer: outer_directly,
     np.stack: stack_directly,
     np.concatenate: cat_directly,
+    np.diff: differences_directly,
     np.reshape: reshape_directly,
     np.transpose: permuted_directly,
     np.where: where_directly,

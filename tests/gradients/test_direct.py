@@ -452,6 +452,10 @@ def test_arrays_are_joined_with_tensors_by_the_short_way() -> None:
         (np.einsum, lambda x: ("i,i", x, x)),
         (np.linalg.cholesky, lambda x: (np.outer(x, x) + np.diag(x),)),
         (np.einsum, lambda x: ("bij, bj", np.outer(x, x)[None], x[None])),
+        (np.hstack, lambda x: ([x, np.ones(1)],)),
+        (np.hstack, lambda x: ([np.outer(x, x), np.ones((2, 1))],)),
+        (np.diff, lambda x: (np.outer(x, x), 1, 0)),
+        (np.diff, lambda x: (x,)),
     ],
 )
 def test_arrays_beside_tensors_take_the_short_way(function: Any, arguments: Any) -> None:
@@ -476,6 +480,8 @@ def test_arrays_beside_tensors_take_the_short_way(function: Any, arguments: Any)
         (np.tile, lambda x: (x, (2, 0))),
         (np.sort, lambda x: (np.outer(x, x), 0)),
         (np.cumsum, lambda x: (np.outer(x, x),)),
+        (np.diff, lambda x: (x, 2)),
+        (np.hstack, lambda x: ([x[0], x],)),
     ],
 )
 def test_what_a_short_way_is_not_for_is_left_to_the_general_one(function: Any, arguments: Any) -> None:
@@ -518,14 +524,25 @@ def test_an_array_beside_a_tensor_is_copied_where_the_program_writes(dtype: type
 FACTORS: list[float] = []
 
 
-def test_an_index_array_is_copied_where_the_program_writes() -> None:
+@pytest.mark.parametrize("before", [(), (slice(None),)])
+def test_an_index_array_is_copied_where_the_program_writes(before: Any) -> None:
     def loss(x: Any) -> Any:
         index = np.array([0, 1, 1])
-        chosen = x[index]
+        chosen = x[(*before, index)]
         index[:] = 0
         return (chosen * chosen).sum()
 
-    np.testing.assert_array_equal(pb.grad(loss)(np.array([1.0, 2.0])), [2.0, 8.0])
+    x = np.array([1.0, 2.0]).reshape(*(1,) * len(before), 2)
+    np.testing.assert_array_equal(pb.grad(loss)(x).ravel(), [2.0, 8.0])
+
+
+@pytest.mark.parametrize("index", [(slice(None), (2, 0, 2)), (slice(None), slice(None), [-1])])
+def test_positions_along_a_dimension_are_by_the_short_way_what_they_are_generally(index: Any) -> None:
+    x = make(np.arange(24.0).reshape(2, 3, 4), NumpyTensor).requires_grad_()
+    found, expected = x[index], view_at(x, index)
+    assert described(found) == described(expected)
+    np.testing.assert_array_equal(found.detach()._value, expected.detach()._value)
+    require_equal(gradients(found * found, [x]), gradients(expected * expected, [x]))
 
 
 @pytest.mark.parametrize("shift", [-9, -2, 0, 1, 3, 7])

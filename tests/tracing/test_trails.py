@@ -4,6 +4,7 @@ import builtins
 import gc
 import weakref
 from collections.abc import Callable
+from contextvars import Context
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -201,12 +202,13 @@ def test_stand_ins_of_former_runs_are_no_change_and_what_a_run_changes_is_one(mo
         assert states.are(before) and trail.fits(roots) and vars(module) == former
     with standing(variables), standing(variables):
         pass
-    first, second = standing(variables), standing(Variables(names))
+    first, second, elsewhere = standing(variables), standing(Variables(names)), Context()
     first.__enter__()
-    second.__enter__()
-    first.__exit__()
-    assert vars(module)["scaled"] is other
-    second.__exit__()
+    elsewhere.run(second.__enter__)
+    with standing(Variables(names)):  # which do so already, here
+        first.__exit__()
+        assert vars(module)["scaled"] is other
+    elsewhere.run(second.__exit__)
     assert vars(module) == former and trail.fits(roots)
     for _ in range(2):
         with standing(variables):

@@ -26,7 +26,7 @@ from ....tracer.records import record
 from ....tracer.spec import BOOL, CONTINUOUS, INT64, Spec
 from ....tracer.trace import current_trace, is_tracing
 from ...tape.apply import apply, link_view, unwrap, wrap
-from ...tape.direct_parts import is_basic, read_part
+from ...tape.direct_parts import ALL, is_basic, read_part
 from ...tape.local import into_graph, is_local, local
 from ...values.foreign import how_to_pass, unboxed
 from ...values.tensor import PartAt, Tensor, TorchTensor, make
@@ -42,7 +42,7 @@ from ..common import (
     truth,
 )
 from ..shapes.joining import stack
-from ..shapes.movement import expand, expand_to, permuted, reshape_to
+from ..shapes.movement import INTEGER, expand, expand_to, permuted, reshape_to
 from ..shapes.parts import sliced
 
 __all__: list[str] = []
@@ -108,6 +108,8 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         return short
     if type(index) is tuple and (short := _elements_directly(input, index)) is not None:
         return short
+    if type(index) is tuple and (short := _gathered_along(input, index)) is not None:
+        return short
     shown = view_at(tensor(input, "__getitem__"), index)
     if isinstance(shown, NumpyTensor) and not shown._value.shape:
         return as_array(shown) if _keeps_array(index) else element_of(shown)
@@ -147,6 +149,25 @@ def _elements_directly(x: Tensor, index: tuple[Any, ...]) -> Tensor | None:
         positions = checked_indices(value, shape[dim], dim)
         found.append(wrap(one if positions is value else positions))
     return apply(x_ops.gather, x, *found, grad_name="IndexBackward0")
+
+
+def _gathered_along(x: Tensor, index: tuple[Any, ...]) -> Tensor | None:
+    """`x[:, positions]`, with one vector of integers among whole dimensions; None for all else."""
+    whole = [type(one) is slice and one == ALL for one in index]
+    if whole.count(False) != 1 or not whole[0] or is_tracing() or type(x) not in INDEX_ARRAYS:
+        return None
+    dim = whole.index(False)
+    positions, shape = index[dim], x._value.shape
+    if type(positions) in (list, tuple) and INTEGER.issuperset(map(type, positions)):
+        positions = np.array(positions, INT64)
+    if type(positions) is not np.ndarray or positions.ndim != 1 or positions.dtype != INT64:
+        return None
+    if len(index) > len(shape):
+        return None
+    order = [dim, *range(dim), *range(dim + 1, len(shape))]
+    rows = wrap(checked_indices(positions, shape[dim], dim))
+    chosen = apply(x_ops.gather, permuted(x, order), rows, grad_name="IndexBackward0")
+    return permuted(chosen, [*range(1, dim + 1), 0, *range(dim + 1, len(shape))], "IndexBackward0")
 
 
 def element_of(view: Tensor) -> Tensor:

@@ -218,6 +218,9 @@ def hstack(tensors: Iterable[Tensor]) -> Tensor:
     return cat(values, 0 if values[0].ndim == 1 else 1)
 
 
+with_short_way(hstack, columns_directly)
+
+
 def vstack(tensors: Iterable[Tensor]) -> Tensor:
     """The tensors one below another: along dimension 0, vectors as rows.
 

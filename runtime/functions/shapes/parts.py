@@ -19,6 +19,7 @@ from ....tracer.spec import CONTINUOUS
 from ....tracer.trace import is_tracing
 from ...tape.apply import apart_from, apply, with_own_memory
 from ...tape.direct import direct
+from ...tape.direct_parts import ALL, read_part
 from ...values.tensor import Tensor
 from ..common import array_dtype, fail, iota, numpy_names, one_dim, own_dim, sizes, tensor, with_short_way
 from .movement import expand_to, moved_to_end, permuted, reshape_to, transpose, view
@@ -48,6 +49,9 @@ def part(
     x: Tensor, dim: int, start: int, stop: int, step: int = 1, grad_name: str = "SliceBackward0"
 ) -> Tensor:
     """x[start:stop:step] on one dimension."""
+    index = (*(ALL,) * dim, slice(start, stop, step))
+    if (short := read_part(x, index, grad_name)) is not None:
+        return short
     shape = x._value.shape
     before, after = dim, len(shape) - dim - 1
     starts = (*(0,) * before, start, *(0,) * after)
