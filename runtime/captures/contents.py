@@ -25,6 +25,7 @@ from ..values.foreign import module_of
 from ..values.tensor import Tensor
 from .objects import attributes_of
 from .randomness import RANDOM
+from .table_states import TableState
 
 PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None), range, slice, type(...))
 """Values that are the same if they are equal and of one type."""
@@ -68,18 +69,26 @@ class Content:
             met += [part for part in (*parts, *labels) if isinstance(part, np.ndarray)]
         self._parts = [part.copy() if isinstance(part, np.ndarray) else part for part in parts]
         self.streams = [part for part in self._parts if isinstance(part, RANDOM)]
+        self._is_table = _is_table(self._kind)
+        self._state: TableState | None = None
+        """Of the table that was the same last, as the next one is likely to be."""
 
     def is_of(self, value: Any) -> bool:
         """Whether an object holds the same: type, structure, numbers, and the identity of all else."""
         if type(value) is not self._kind:
             return False
+        if self._state is not None and self._state.is_of(value):
+            return True
         try:
             now = parts_of(value)
         except Unreadable:
             return False
         if len(now) != len(self._parts):
             return False
-        return all(one is other or _same(one, other) for one, other in zip(self._parts, now))
+        is_same = all(one is other or _same(one, other) for one, other in zip(self._parts, now))
+        if is_same and self._is_table:
+            self._state = TableState.of(value)
+        return is_same
 
     @property
     def is_plain(self) -> bool:

@@ -477,6 +477,31 @@ def test_tables_of_pandas() -> None:
     np.testing.assert_allclose(compiled(X), X * series.to_numpy() + frame["a"].to_numpy())
 
 
+@pytest.mark.parametrize("change", [
+    lambda table: table.__setitem__("a", [1.0, 3.0]),
+    lambda table: table.iloc.__setitem__((0, 0), -0.0),
+    lambda table: table._mgr.blocks[0].values.__setitem__((0, 1), 4.0),
+    lambda table: setattr(table, "columns", ["a", "b", "other"]),
+    lambda table: setattr(table.index, "name", "other"),
+    lambda table: setattr(table.index, "name", 1),
+    lambda table: table.insert(0, "first", 1.0),
+    lambda table: table.__setitem__("a", table["a"].astype("float32")),
+])  # fmt: skip
+def test_a_table_that_was_compared_once_is_told_from_one_that_changes(change: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": [0.0, 2.0], "b": [3.0, 4.0], "c": [True, False]})
+    content = Content(table)
+    for _ in range(3):
+        assert content.is_of(table) and content.is_of(table.copy())
+    change(table)
+    assert not content.is_of(table)
+    texts = pandas.DataFrame({"a": ["x", "y"]})
+    content = Content(texts)
+    assert content.is_of(texts) and content.is_of(texts)
+    texts.loc[0, "a"] = "z"
+    assert not content.is_of(texts)
+
+
 def test_tables_of_pandas_are_compared_whole() -> None:
     pandas = pytest.importorskip("pandas")
     of_parts = pandas.DataFrame({"a": [1.0, 2.0]}, index=pandas.Index(["u", "v"], name="row"))
