@@ -42,7 +42,9 @@ class TableState:
         values = [block.values for block in blocks]
         if any(type(one) is not np.ndarray or one.dtype.hasobject for one in values):
             return None
-        if sum(one.nbytes for one in values) > MOST_BYTES or not all(map(_is_text, _names(table._mgr, table))):
+        if sum(one.nbytes for one in values) > MOST_BYTES:
+            return None
+        if not all(map(_is_text, _names(table._mgr, table))):
             return None
         return cls(tuple(table._mgr.axes), _content(table))
 

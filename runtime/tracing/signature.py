@@ -10,7 +10,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from operator import is_
+from types import FunctionType, MethodType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -109,6 +112,34 @@ def positional_parameters(signature: inspect.Signature | None) -> list[inspect.P
     return [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
 
 
+_signatures: WeakKeyDictionary[FunctionType, tuple[tuple[Any, ...], bool, inspect.Signature]] = (
+    WeakKeyDictionary()
+)
+"""Of functions without attributes what they are made of, whether as methods, and their signatures."""
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
+    """The parameters of a function; None of a ufunc, whose options exclude each other.
+
+    Raises:
+        ValueError: it is written in C, and does not say.
+    """
+    inner = inspect.unwrap(function, stop=lambda one: hasattr(one, "__signature__"))
+    if isinstance(inner, np.ufunc):
+        return None
+    is_method = type(inner) is MethodType
+    own = inner.__func__ if is_method else inner
+    if type(own) is not FunctionType or own.__dict__:
+        return inspect.signature(function)
+    made_of = own.__code__, own.__defaults__, own.__kwdefaults__
+    known = _signatures.get(own)
+    if known is not None and known[1] is is_method and all(map(is_, known[0], made_of)):
+        return known[2]
+    found = inspect.signature(inner)
+    _signatures[own] = made_of, is_method, found
+    return found
+
+
 class Signature:
     """The parameters of a function, and which of them are static.
 
@@ -128,9 +159,9 @@ class Signature:
     ) -> None:
         self.function = function
         self.name = name
+        self.signature: inspect.Signature | None
         try:
-            is_ufunc = isinstance(inspect.unwrap(function), np.ufunc)  # whose options exclude each other
-            self.signature: inspect.Signature | None = None if is_ufunc else inspect.signature(function)
+            self.signature = signature_of(function)
         except ValueError:  # written in C: its parameters are taken as they come
             self.signature = None
         self.parameters = list(self.signature.parameters.values()) if self.signature else []
@@ -150,6 +181,8 @@ class Signature:
         self._of_keywords = {one.name: self._defaults.get(one.name) for one in keyword_only}
         self._positions: dict[Any, frozenset[int]] = {}
         """Of forms of calls the positions of the arguments with certain names."""
+        self._form: Form | None = None
+        """That of the last call, as the next one is likely to have it."""
         self._takes_as_given = getattr(function, "takes_as_given", False)
         self.plain_count = -1 if self.static or binds or not self.signature else len(self.positional)
         """The number of positional arguments that need neither binding nor defaults; -1: always bind."""
@@ -188,6 +221,8 @@ class Signature:
 
     def call_bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The same for arguments that `bind` has given."""
+        if self._form is not None and (alike := self._form.call(args, kwargs)) is not None:
+            return alike
         keywords = tuple(kwargs)
         fixed = self._named(self.static, len(args), keywords)
         varying = self._named(self.dynamic, len(args), keywords)
@@ -239,6 +274,7 @@ class Signature:
             key += self._array_key(leaf, arrays, call) if concrete else self._static_key(leaf, call)
             is_array.append(concrete)
         call.key = tuple(key)
+        self._form = None if fixed or differentiated else Form.of(call, orders)
         return call
 
     def argument_names(self, positional: int, keywords: tuple[str, ...]) -> list[str]:
@@ -344,6 +380,73 @@ class Signature:
             return args, kwargs
         bound.apply_defaults()
         return bound.args, bound.kwargs
+
+
+@record(frozen=True, slots=True)
+class Form:
+    """What calls with one key have alike, whose leaves are arrays, text and the like, and the same objects.
+
+    Attributes:
+        former: a call, without its arrays.
+        leaves: of each leaf its class, and what it has to be: the dtype and shape of an array.
+    """
+
+    former: Call
+    leaves: tuple[tuple[type, Any], ...]
+
+    @staticmethod
+    def of(call: Call, orders: Sequence[Any]) -> Form | None:
+        """The form of a call; None where it has other leaves, or dicts."""
+        leaves: list[tuple[type, Any]] = []
+        for leaf, is_array in zip(call.leaves, call.is_array):
+            kind = type(leaf)
+            if is_array and kind is ndarray and leaf.flags.carray and leaf.dtype in SUPPORTED:
+                leaves.append((kind, (leaf.dtype, leaf.shape)))
+            elif kind in NO_OPERANDS or (not is_array and _is_known_by_identity(leaf)):
+                leaves.append((kind, leaf))
+            else:
+                return None
+        kept = [None if flag else leaf for leaf, flag in zip(call.leaves, call.is_array)]
+        return None if orders else Form(replace(call, leaves=kept, arrays=[]), tuple(leaves))
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+        """The call with these arguments; None where it is of another form."""
+        former = self.former
+        if len(args) != former.positional or tuple(kwargs) != former.keywords:
+            return None
+        if former.key[0] is not dtypes.default_float():
+            return None
+        leaves: list[Any] = []
+        for value, structure in zip((*args, *kwargs.values()), former.structures):
+            if structure is None:
+                leaves.append(value)
+                continue
+            found, own = flatten(value)
+            if own != structure:
+                return None
+            leaves += found
+        arrays = Conformed()
+        for leaf, (kind, what) in zip(leaves, self.leaves):
+            if type(leaf) is not kind:
+                return None
+            if kind is ndarray:
+                if (leaf.dtype, leaf.shape) != what or not leaf.flags.carray:
+                    return None
+                arrays.append(leaf)
+            elif leaf is not what and (kind not in NO_OPERANDS or leaf != what):
+                return None
+        arrays.given = [*arrays]
+        return Call(
+            former.signature, former.key, leaves, arrays, former.is_array, former.kinds, former.positional,
+            former.keywords, former.structures,
+        )  # fmt: skip
+
+
+def _is_known_by_identity(leaf: Any) -> bool:
+    """Whether a static argument is the same as long as it is the same object."""
+    kind: Any = type(leaf)
+    by_identity = kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__
+    return kind in (FunctionType, MethodType) or (by_identity and is_instance(leaf))
 
 
 class Identity:

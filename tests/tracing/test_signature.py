@@ -353,3 +353,47 @@ def test_the_order_of_keys_tells_calls_apart(put: Any) -> None:
                 found = slope(given)
                 assert list(found) == list(given) and (found["b"][0], found["a"][0]) == slopes
     assert compiled.cache_info().traces == 2
+
+
+def test_calls_of_one_form_have_one_key_and_others_another() -> None:
+    def function(x: Any, parts: Any, flag: Any = True, model: Any = None) -> Any:
+        return x
+
+    class Model:
+        pass
+
+    made, model = Signature(function, "function"), Model()
+    x = np.ones(3)
+    given = x, (x, None), True, model
+    first, again = made.call(given, {}), made.call((x + 1.0, (x * 2.0, None), True, model), {})
+    fresh = Signature(function, "function").call(given, {})
+    assert again.key == first.key == fresh.key and again.leaves[1] is again.arrays[1] is again.arrays.given[1]
+    assert again.arrays[0][0] == 2.0 and again.is_array == first.is_array
+    others: list[Any] = [
+        (x[:2], (x, None), True, model), (x, (x, x), True, model), (x, (x, 1.0), True, model),
+        (x, [x, None], True, model), (x, (x, None), 1, model), (x, (x, None), False, model),
+        (x, (x, None), True, Model()), (x.astype("float32"), (x, None), True, model), (x, x, True, model),
+        (2.0, (x, None), True, model), (x, {"a": x, "b": None}, True, model),
+    ]  # fmt: skip
+    for other in others:
+        made.call(given, {})
+        found = made.call(other, {})
+        assert found.key == Signature(function, "function").call(other, {}).key != first.key
+    strided = np.ones(6)[::2]
+    found = made.call((strided, (x, None), True, model), {})
+    assert found.key == first.key and found.arrays[0].flags.carray
+
+
+def test_a_signature_is_that_of_the_function_as_it_is_now() -> None:
+    def function(x: Any, y: Any = 1.0) -> Any:
+        return x * y
+
+    class Model:
+        loss = function
+
+    assert Signature(Model().loss, "loss").positional == ("y",)
+    assert Signature(function, "function").positional == ("x", "y")
+    function.__defaults__ = None
+    assert Signature(function, "function").plain_count == 2
+    with pytest.raises(ArgumentError):
+        Signature(function, "function").call((X,), {})
