@@ -300,20 +300,17 @@ class Memory:
         known = self._known.get(key)
         if known is None or known.call is None:
             return None
-        if known.call.holds_for(roots):
+        if known.call.holds_for(roots) and known.found.objects.are_current():
             known.missed = 0
             return known.found
         known.missed += 1
         return None
 
     def note(self, key: int, roots: Sequence[Any], known: Known) -> None:
-        """What was found for a call; not where its objects have stand-ins, which are found in each call."""
+        """What was found for a call."""
         former = self._known.get(key)
         missed = former.missed if former is not None else 0
-        if known.has_objects or missed >= MOST_MISSED:
-            call = None
-        else:
-            call = SameCall(roots, known.trail)
+        call = SameCall(roots, known.trail) if missed < MOST_MISSED else None
         copies = ContainerCopies()
         is_as_it_is = all(given(one, copies) is one for one in roots)
         found = replace(known.found, is_given_as_it_is=is_as_it_is)

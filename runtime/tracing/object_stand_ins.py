@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from dataclasses import field
+from itertools import islice, repeat
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -48,6 +50,26 @@ def held_by_objects(
             yield from ((holder, name, one) for name, one in found if names is None or name in names)
 
 
+class SharedMemory:
+    """Which arrays share memory with others, found once for the same ones."""
+
+    def __init__(self) -> None:
+        self._arrays: list[np.ndarray] = []
+        self._apart: list[bool] = []
+
+    def apart(self, arrays: list[np.ndarray], others: list[np.ndarray]) -> list[bool]:
+        """Whether each of the `arrays` shares none with the rest of them, nor with `others`."""
+        compared = arrays + others
+        if len(compared) != len(self._arrays) or not all(map(is_, compared, self._arrays)):
+            self._apart = [
+                not any(may_overlap(one, array) for one in others)
+                and not any(may_overlap(one, array) for one in arrays if one is not array)
+                for array in arrays
+            ]
+            self._arrays = compared
+        return self._apart
+
+
 @record(frozen=True, slots=True)
 class ObjectStandIns:
     """What of a program's objects has stand-ins.
@@ -63,6 +85,7 @@ class ObjectStandIns:
     arrays: tuple[Place, ...] = ()
     others: tuple[Place, ...] = ()
     is_writing: bool = False
+    _memory: SharedMemory = field(default_factory=SharedMemory, compare=False)
 
     @property
     def is_any(self) -> bool:
@@ -76,15 +99,17 @@ class ObjectStandIns:
         """What to exchange in a run: Tensors are made anew, as a write gives one a place on the tape."""
         yield from self.standing
         found = [(*place, value) for place in self.arrays if _is_array(value := read(place))]
+        apart: Iterable[bool] = repeat(True)
         shown: list[Any] = []
         if found and self.is_writing:
-            others = (*map(read, self.others), *arguments)
-            shown = [one._value if isinstance(one, Tensor) else one for one in others]
+            apart = self._memory.apart(
+                [one for _, _, one in found], [*filter(_is_array, map(read, self.others))]
+            )
+            shown = [one._value if isinstance(one, Tensor) else one for one in arguments]
             shown = [*filter(_is_array, shown)]
         tensors: dict[int, Tensor] = {}
-        for holder, key, array in found:
-            alike = (one for _, _, one in found if one is not array) if self.is_writing else ()
-            if not any(may_overlap(one, array) for one in (*shown, *alike)):
+        for (holder, key, array), is_apart in zip(found, apart):
+            if is_apart and not any(may_overlap(one, array) for one in shown):
                 tensor = tensors.setdefault(id(array), make(array, NumpyTensor))
                 yield Standing(holder, key, array, tensor, None)
 
