@@ -604,6 +604,13 @@ def test_singular_normal_distributions_of_vectors() -> None:
     expected = (x - mean) @ np.linalg.pinv(cov)
     for found, one in zip(pull(np.ones(2)), (-expected, expected.sum(0))):
         np.testing.assert_allclose(found, one, rtol=1e-9, atol=1e-12)
+
+    def of_a_copy(x: Any, mean: Any) -> Any:
+        copied = np.zeros((3, 3))
+        copied[:] = cov  # what a program that writes gets and makes are Tensors
+        return stats.multivariate_normal.logpdf(x, mean, copied, allow_singular=True)
+
+    np.testing.assert_allclose(pb.vjp(of_a_copy, x, mean)[1](np.ones(2))[1], expected.sum(0), rtol=1e-9)
     beside = x + np.array([0.0, 0.0, 0.1])
     density = lambda x: stats.multivariate_normal.pdf(x, mean, cov, allow_singular=True)  # noqa: E731
     assert not density(beside).any() and not pb.vjp(density, beside)[0].any()

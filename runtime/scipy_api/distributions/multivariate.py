@@ -100,6 +100,7 @@ class MultivariateNormal(Multivariate):
 
     def _singular(self, x: Any, middle: Any, cov: Any) -> Any:
         """The logarithm of the density in the space that a singular covariance spans, outside of it -inf."""
+        cov = plain(cov)
         if holds_tensor(cov):
             fail(
                 UnsupportedError,
