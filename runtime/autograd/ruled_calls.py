@@ -120,7 +120,9 @@ class RuledBackward(GradNode):
             refuse_outside(self.call)
         if id(leaf) in results and is_continuous(tensor):
             return _Kept(tensor, None, results[id(leaf)])
-        return _Computed(tensor, None) if is_continuous(tensor) else _Kept(tensor, None)
+        is_number = place is not None and not isinstance(leaf, np.ndarray)  # nobody can write into it
+        is_constant = is_number or not is_continuous(tensor)
+        return _Kept(tensor, None) if is_constant else _Computed(tensor, None)
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         if self.residuals is None:

@@ -237,4 +237,6 @@ JOINING: dict[Any, Creation] = {
     np.asfortranarray: fortran, np.require: required,
 }  # fmt: skip
 """Those that take lists with Tensors."""
+FILLED: dict[Any, Creation] = {np.full: full, np.full_like: full_like}
+"""Those that take a Tensor for each element."""
 FUNCTIONS.update(CREATION)

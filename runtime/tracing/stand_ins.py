@@ -28,10 +28,10 @@ from ..methods.python_numbers import is_of_numbers
 from ..numpy_api.applying import JOINERS, Vectorized, enumerated
 from ..numpy_api.array_creation import (
     CREATION,
+    FILLED,
     JOINING,
     OF_SEVERAL,
     SEQUENCES,
-    full,
     of_elements,
 )
 from ..numpy_api.indices import as_strided
@@ -341,7 +341,7 @@ OBJECTS: dict[Any, Any] = {
 }
 _few = OBJECTS | {
     real: while_wanted(real, for_tensors(real, function))
-    for real, function in (JOINING | MATH | SERIES | {np.full: full}).items()
+    for real, function in (JOINING | MATH | SERIES | FILLED).items()
 }
 _few[np.fromiter] = while_wanted(np.fromiter, _of_elements)
 _few |= {

@@ -29,6 +29,7 @@ from pullback.compat.autograd import (
     make_hvp,
     make_jvp,
     make_vjp,
+    misc,
     multigrad_dict,
     tensor_jacobian_product,
     value_and_grad,
@@ -53,6 +54,7 @@ from pullback.compat.autograd.misc import const_graph, flatten
 from pullback.compat.autograd.misc.fixed_points import fixed_point
 from pullback.compat.autograd.misc.flatten import flatten_func
 from pullback.compat.autograd.misc.optimizers import adam, rmsprop, sgd
+from pullback.compat.autograd.numpy import numpy_vjps
 from pullback.compat.autograd.numpy.linalg import norm as norm_of
 from pullback.compat.autograd.numpy.numpy_boxes import ArrayBox
 from pullback.compat.autograd.numpy.numpy_vjps import unbroadcast_f
@@ -253,6 +255,15 @@ class TestNames:
         with pytest.raises(UnsupportedError, match=r"autograd\.VSpace belongs .*optree"):
             VSpace.register(list)
 
+    def test_modules_have_their_parts(self) -> None:
+        for whole, part in ((autograd, "util"), (np, "numpy_vjps"), (misc, "optimizers")):
+            vars(whole).pop(part)  # which an import has put there
+            assert getattr(whole, part) is sys.modules[f"{whole.__name__}.{part}"]
+        with pytest.raises(AttributeError, match=r"no autograd\.nothing"):
+            _ = autograd.nothing
+        with pytest.raises(AttributeError, match=r"no autograd\.numpy\.nothing"):
+            _ = np.nothing
+
     def test_boxes_are_for_questions_only(self) -> None:
         with pytest.raises(UnsupportedError, match="containers by optree"):
             ArrayBox.register(list)
@@ -345,6 +356,17 @@ class TestRules:
         added = primitive(lambda x, y: x + y)
         defvjp(added, *[lambda ans, *args, i=i: unbroadcast_f(args[i], lambda g: g) for i in (0, 1)])
         check_grads(lambda x, y: np.sum(added(x, y) ** 2), (0, 1), order=1)(A, X)
+
+    def test_helpers_of_rules(self) -> None:
+        halves = numpy_vjps.balanced_eq(X, numpy.maximum(X, 2.0), 2.0)
+        numpy.testing.assert_array_equal(halves, [0.0, 0.5, 1.0])
+        numpy.testing.assert_array_equal(numpy_vjps.replace_zero(numpy.array([0.0, 2.0]), 7.0), [7.0, 2.0])
+        assert np.metadata(A * 1j) == ((3, 3), 2, numpy.dtype(complex), True)
+        for axis, keepdims in ((None, False), (0, True), ((0, -1), False)):
+            g = numpy.sum(A, axis=axis, keepdims=keepdims)
+            found, count = numpy_vjps.repeat_to_match_shape(g, A.shape, A.dtype, axis, keepdims)
+            numpy.testing.assert_array_equal(found, numpy.sum(A, axis, keepdims=True) * numpy.ones((3, 3)))
+            assert count == A.size // numpy.size(g)
 
 
 def several(rule: Any) -> Any:
@@ -448,6 +470,8 @@ class TestVectorSpaces:
         spaces = [vspace(one) for one in (X, A, 1j * X, [X], (X,), X.astype(numpy.float32))]
         assert all((one == other) == (one is other) for one in spaces for other in spaces)
         assert spaces[2].iscomplex and not spaces[0].iscomplex and spaces[0] != "float64"
+        with pytest.raises(TypeError, match="'a' is neither"):
+            vspace(["a", 1.0])
         assert spaces[3].shape == [(3,)] and spaces[1].dtype == float
 
 

@@ -90,6 +90,11 @@ def test_numbers_become_an_array_without_writes() -> None:
     check(lambda x: (np.array([[x[0], 2.0], [x[1] * x[0], x[1]]]) ** 2).sum(), random(2))
 
 
+def test_a_value_fills_an_array_like_a_plain_one() -> None:
+    like = np.ones((2, 3))
+    check(lambda x: (np.full_like(like, x) * np.array([1.0, 2.0, 4.0])).sum(), random(3))
+
+
 def test_functions_of_numpy_imported_by_name() -> None:
     from numpy import ones
     from numpy import zeros_like as like

@@ -437,6 +437,15 @@ class TestShortWayOfPrimitives:
         slope = pb.grad(lambda x: product(x[0], x[1]) * 2.0)(x)
         assert calls[-1] == (np.float64, np.float64) and list(slope) == [4.0, 2.0]
 
+    def test_a_number_beside_what_is_differentiated_is_constant_in_second_derivatives(self):
+        @pb.primitive
+        def scaled(x, factor):
+            return np.asarray(x) * factor  # which takes no Tensor
+
+        pb.defvjp(scaled, lambda y, x, factor: lambda g: g * factor, None)
+        assert pb.jvp(lambda x: scaled(x, 3.0), (2.0,), (1.0,))[1] == 3.0
+        assert pb.hessian(lambda x: scaled(x, 3.0) ** 2)(2.0) == 18.0
+
     def test_what_it_keeps_stays_where_the_program_writes(self):
         product, _ = self.make()
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -13,13 +16,20 @@ CONTAINERS = (
 )
 GRAPHS = "pullback.compile(f).graph(*args) is the graph of a function, and .source(*args) its code"
 RULES = "Decorate a function with autograd.extend.primitive, and give it rules by defvjp or defjvp"
+VECTORS = "autograd.extend.vspace(x) has the vectors like a value"
+SUMS = "make_vjp pulls cotangents back, and adds them up"
 REMEDIES = {
-    "Box": CONTAINERS, "VSpace": CONTAINERS, "SparseObject": CONTAINERS,
-    "Node": GRAPHS, "JVPNode": GRAPHS, "VJPNode": GRAPHS, "full_graph": GRAPHS, "trace": GRAPHS,
-    "new_box": GRAPHS, "backward_pass": "make_vjp pulls cotangents back",
-    "primitive_vjps": RULES, "primitive_jvps": RULES, "wrap_namespace": RULES,
+    **dict.fromkeys(("Box", "VSpace", "SparseObject", "SparseBox"), CONTAINERS),
+    **dict.fromkeys(("ContainerVSpace", "SequenceVSpace", "ListVSpace", "TupleVSpace"), CONTAINERS),
+    **dict.fromkeys(("DictVSpace", "NamedTupleVSpace", "make_sequence", "container_take"), CONTAINERS),
+    **dict.fromkeys(("ArrayVSpace", "ComplexArrayVSpace"), VECTORS),
+    **dict.fromkeys(("Node", "JVPNode", "VJPNode", "ConstGraphNode", "FullGraphNode"), GRAPHS),
+    **dict.fromkeys(("full_graph", "trace", "new_box", "trace_stack", "TraceStack"), GRAPHS),
+    **dict.fromkeys(("find_top_boxed_args", "toposort"), GRAPHS),
+    **dict.fromkeys(("backward_pass", "add_outgrads", "sum_outgrads", "sparse_add"), SUMS),
+    **dict.fromkeys(("primitive_vjps", "primitive_jvps", "wrap_namespace", "nograd_functions"), RULES),
     "register_notrace": "autograd.tracer.getval(x) is a value without its gradient",
-}  # fmt: skip
+}
 OTHERS = "docs/autograd.md lists what there is"
 
 
@@ -54,12 +64,20 @@ class Refused:
 
 
 def missing_of(module: str) -> Callable[[str], Any]:
-    """`__getattr__` of a module, for names that it does not have: those of the insides can be imported."""
+    """`__getattr__` of a module, for names that it does not have: those of the insides can be imported.
+
+    Parts of a package are imported when they are asked for, as `import autograd` has `autograd.numpy`.
+    """
     inside = module.partition("compat.autograd")[2].lstrip(".")
 
-    def missing(name: str) -> Refused:
+    def missing(name: str) -> Any:
+        full = ".".join(filter(None, ("autograd", inside, name)))
         if name in REMEDIES:
-            return Refused(f"{inside}.{name}".lstrip("."))
-        raise AttributeError(f"pullback has no autograd.{inside}.{name}; {OTHERS}")
+            return Refused(full.removeprefix("autograd."))
+        part = f"{module}.{name}"
+        is_package = "__path__" in vars(sys.modules[module])
+        if is_package and not name.startswith("_") and importlib.util.find_spec(part):
+            return importlib.import_module(part)
+        raise AttributeError(f"pullback has no {full}; {OTHERS}")
 
     return missing

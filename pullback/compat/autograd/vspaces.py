@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .conventions import conjugated, put_together, taken_apart
+from .conventions import LEAVES, conjugated, put_together, taken_apart
 from .insides import refuse
 
 __all__ = ["VSpace", "vspace"]
@@ -30,6 +30,9 @@ class VSpace:
 
     def __init__(self, value: Any) -> None:
         leaves, self._structure = taken_apart(value)
+        for leaf in leaves:
+            if not isinstance(leaf, LEAVES):
+                raise TypeError(f"vspace: {leaf!r} is neither an array nor a number.")
         self._specs = [(np.shape(leaf), np.result_type(leaf)) for leaf in leaves]
 
     @staticmethod

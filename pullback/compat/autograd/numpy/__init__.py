@@ -10,6 +10,7 @@ from typing import Any as _Any
 
 import numpy as _numpy
 
+from pullback.compat.autograd.insides import missing_of as _missing_of
 from pullback.compat.autograd.libraries import giving_python_values as _giving_python_values
 from pullback.compat.autograd.libraries import module_of as _module_of
 from pullback.compat.autograd.libraries import without_gradient as _without_gradient
@@ -59,5 +60,13 @@ def make_diagonal(D: _Any, offset: int = 0, axis1: int = -1, axis2: int = -2) ->
     return D[..., None] * _numpy.eye(_numpy.shape(D)[-1])
 
 
+def metadata(A: _Any) -> tuple[tuple[int, ...], int, _numpy.dtype, bool]:
+    """(shape, number of dimensions, dtype, whether it is complex) of a value."""
+    return _numpy.shape(A), _numpy.ndim(A), _numpy.result_type(A), _numpy.iscomplexobj(A)
+
+
+_missing = _missing_of(__name__)
+
+
 def __getattr__(name: str) -> _Any:
-    return getattr(_numpy, name)
+    return getattr(_numpy, name) if hasattr(_numpy, name) else _missing(name)

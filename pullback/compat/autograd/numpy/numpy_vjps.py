@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pullback.compat.autograd.insides import missing_of
+from pullback.compat.autograd.numpy import metadata
 
-__all__ = ["match_complex", "unbroadcast", "unbroadcast_f"]
+__all__ = [
+    "balanced_eq", "match_complex", "metadata", "repeat_to_match_shape", "replace_zero", "unbroadcast",
+    "unbroadcast_f",
+]  # fmt: skip
 
 
 def unbroadcast(x: Any, target_meta: tuple[Any, ...], broadcast_idx: int = 0) -> Any:
@@ -29,8 +34,28 @@ def unbroadcast(x: Any, target_meta: tuple[Any, ...], broadcast_idx: int = 0) ->
 
 def unbroadcast_f(target: Any, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The rule f, whose cotangents are summed to the shape of the argument `target`."""
-    meta = (np.shape(target), np.ndim(target), np.result_type(target), np.iscomplexobj(target))
+    meta = metadata(target)
     return lambda g: unbroadcast(f(g), meta)
+
+
+def repeat_to_match_shape(
+    g: Any, shape: tuple[int, ...], dtype: Any, axis: int | Sequence[int] | None, keepdims: bool
+) -> tuple[Any, int]:
+    """(the cotangent of a reduction along `axis`, repeated to the operand's shape; how often it is)."""
+    axes = range(len(shape)) if axis is None else np.atleast_1d(axis) % max(len(shape), 1)
+    reduced = [1 if place in axes else size for place, size in enumerate(shape)]
+    repeated = np.broadcast_to(np.reshape(g, reduced), shape)
+    return np.astype(repeated, dtype), math.prod(shape) // math.prod(reduced or [1])
+
+
+def balanced_eq(x: Any, z: Any, y: Any) -> Any:
+    """The share of x in z, the greater or the lesser of x and y: 1 or 0, and half where they are equal."""
+    return (x == z) / (1.0 + (x == y))
+
+
+def replace_zero(x: Any, val: Any) -> Any:
+    """x, with another value in the place of zero."""
+    return np.where(x, x, val)
 
 
 def match_complex(target: Any, x: Any) -> Any:
