@@ -109,7 +109,7 @@ def broadcast_shapes(*shapes: tuple[int, ...], function: str = "broadcast") -> t
                     raise ShapeError(
                         f"{function}: shapes {', '.join(map(str, shapes))} do not broadcast: dimension "
                         f"{position} has sizes {result[position]} and {extent}. Sizes must be equal or 1; "
-                        f"reshape or unsqueeze one operand."
+                        f"give one operand a dimension of size 1, as x[:, None], or reshape it."
                     )
                 result[position] = equated(extent, result[position])
     return tuple(result)

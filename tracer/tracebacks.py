@@ -12,27 +12,34 @@ import sys
 from collections.abc import Iterator, Sequence
 from types import FrameType, TracebackType
 
+from .errors import PullbackError
 from .failed_calls import call_of, is_said
+from .numpy_words import in_words_of_numpy
 from .origin import calling_frame, is_own, is_users_code, place_of_line
 
 
-def locate(error: BaseException) -> None:
+def locate(error: PullbackError) -> None:
     """Hide pullback's frames above, and note the user's call and line unless the error says them."""
     frame = calling_frame()
     if frame is None:
         return
-    if getattr(error, "tells_call", False):
-        _note_call(error, frame)
+    place = place_of_line(frame.f_code.co_filename, frame.f_lineno)
+    if error.tells_call:
+        _tell_call(error, frame, place)
     _hide(_stack(sys._getframe(1)))
-    _note(error, place_of_line(frame.f_code.co_filename, frame.f_lineno))
+    _note(error, place)
 
 
-def _note_call(error: BaseException, users: FrameType) -> None:
-    """Note the call of the user's in which an error is raised."""
+def _tell_call(error: PullbackError, users: FrameType, place: str) -> None:
+    """Note the call of the user's in which an error is raised; if it is one of NumPy's, in NumPy's words."""
     inner = itertools.takewhile(lambda one: one is not users, _stack(sys._getframe(2)))
     call = call_of([one for one in inner if is_own(one.f_code)][::-1])
-    if call and not is_said(str(error), call):
-        error.add_note(f"  in {call}")
+    if call is None:
+        return
+    if call.name and len(error.args) == 1 and isinstance(error.args[0], str):
+        error.args = (in_words_of_numpy(error, call, place),)
+    if not is_said(str(error), call.shown):
+        error.add_note(f"  in {call.shown}")
 
 
 def hide_own_frames(error: BaseException) -> None:

@@ -312,7 +312,8 @@ def _common_shape(function: str, a: tuple[int, ...], b: tuple[int, ...]) -> tupl
                 ShapeError,
                 f"{function}: The size of tensor a ({left[dim]}) must match the size of tensor b "
                 f"({right[dim]}) at non-singleton dimension {dim}: shapes {a} and {b} do not broadcast. "
-                "Sizes must be equal or 1; reshape or unsqueeze one operand.",
+                "Sizes must be equal or 1; give one operand a dimension of size 1, as x[:, None], or "
+                "reshape it.",
             )
     return tuple(y if x == 1 else x for x, y in zip(left, right))
 

@@ -332,10 +332,11 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: Y.reshape(7), "reshape(input: float32[4], 7)"),
     (lambda: Y.view(5, 5), "view(self: float32[4], 5, 5)"),
     (lambda: pb.fft.fft(Y, dim=7), "fft(input: float32[4], dim=7)"),
-    (lambda: Y[7], "getitem(input: float32[4], index: 7)"),
+    (lambda: Y[7], "float32[4] at [7]"),
+    (lambda: Y[1:, ..., None, [9]], "float32[4] at [1:, ..., None, [9]]"),
     (lambda: pb.einsum("ij,jk", Y, Y), "einsum('ij,jk', float32[4], float32[4])"),
-    (lambda: pb.grad(lambda t: np.dot(t, np.ones(5)))(np.ones(4)), "numpy.dot(a: float64[4], b: float64[5])"),
-    (lambda: pb.compile(lambda t: t.reshape(7))(np.ones(4)), "reshape(self: float64[4], 7, order='C')"),
+    (lambda: pb.grad(lambda t: np.sum(t, 2))(np.ones(4)), "numpy.sum(a: float64[4], axis: 2)"),
+    (lambda: pb.compile(lambda t: t.reshape(7))(np.ones(4)), "float64[4].reshape(7)"),
     (lambda: pb.vmap(lambda row: row.view(5))(pb.ones(2, 4)), "view(self: float32[4], 5)"),
 ]
 
@@ -345,6 +346,60 @@ def test_what_is_wrong_with_arguments_notes_the_call(call: Callable[[], Any], ex
     with pytest.raises((ShapeError, DimensionError, ArgumentError)) as raised:
         call()
     assert [note for note in raised.value.__notes__ if "  in " in note] == [f"  in {expected}"]
+
+
+R, V = np.ones((2, 3)), np.ones(4)
+OF_NUMPY: dict[str, Callable[[Any], Any]] = {
+    "operator -": lambda x: V - x,
+    "operator @": lambda x: x @ np.ones((2, 2)),
+    "operator +=": lambda x: written_to(x),
+    "operator ~": lambda x: ~x,
+    "indexing": lambda x: x[0, 3],
+    "ndarray.sum": lambda x: x.sum(axis=2),
+    "ndarray.reshape": lambda x: x.reshape(4, 2),
+    "numpy.add": lambda x: np.add(x, V),
+    "numpy.add.reduce": lambda x: np.add.reduce(x, axis=2),
+    "numpy.mean": lambda x: np.mean(x, axis=(0, 0)),
+    "numpy.stack": lambda x: np.stack([x, x[0]]),
+    "numpy.clip": lambda x: np.clip(x, V, None),
+    "numpy.linalg.inv": lambda x: np.linalg.inv(x),
+    "numpy.expand_dims": lambda x: np.expand_dims(x, axis=4),
+    "float64.reshape": lambda x: x[0, 0].reshape(2),
+}
+
+
+def written_to(x: Any) -> Any:
+    y = np.zeros(4)
+    y += x
+    return y
+
+
+@pytest.mark.parametrize("name", OF_NUMPY)
+@pytest.mark.parametrize("way", [pb.compile, pb.grad])
+def test_what_is_wrong_with_arrays_is_said_in_numpys_words(
+    name: str, way: Callable[[Any], Callable[[Any], Any]]
+) -> None:
+    with pytest.raises((TypeError, ValueError, IndexError)) as plain:
+        OF_NUMPY[name](R)
+    with pytest.raises(PullbackError) as raised:
+        way(OF_NUMPY[name])(R)
+    words = " ".join(str(plain.value).split()).rstrip(".").removeprefix("matmul: ")
+    assert str(raised.value).startswith(f"{name}: {words}.")
+    line = re.search(r"\n  at test_functions_errors.py:\d+  (.*)", str(raised.value))
+    assert line is not None and (name == "operator +=" or line[1].startswith(f'"{name}"'))
+
+
+def test_what_numpy_does_not_tell_is_translated_and_large_arrays_are_not_copied() -> None:
+    with pytest.raises(DimensionError, match=r"numpy.fft.fft: axis out of range \(expected"):  # an internal one
+        pb.grad(lambda x: np.fft.fft(x, axis=3).real.sum())(R)
+    large = np.broadcast_to(1.0, (1500, 1500))
+    with pytest.raises(ShapeError, match=r"operator \+: operands .* \(1500,1500\) \(4,\)"):
+        pb.grad(lambda x: (x + V).sum())(large)
+
+
+def test_pytorchs_values_have_pytorchs_words() -> None:
+    with pytest.raises(ShapeError, match="^add: The size of tensor a"):
+        pb.compile(lambda x: x + V)(pb.ones(2, 3))
 
 
 def test_what_is_wrong_with_the_arguments_of_a_compiled_function_notes_its_call() -> None:

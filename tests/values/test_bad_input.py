@@ -31,9 +31,7 @@ def loss(w: Any, x: Any) -> Any:
 
 def test_shapes_that_do_not_fit_name_the_line_and_leave_no_trace_behind() -> None:
     before = loss.cache_info()
-    with pytest.raises(
-        ShapeError, match=r"size of tensor a \(4\) must match the size of tensor b \(3\)"
-    ) as caught:
+    with pytest.raises(ShapeError, match=r"broadcast together with shapes \(4,\) \(3,\)") as caught:
         loss(X, np.ones(3))
     assert "test_bad_input.py" in str(caught.value) and "((w * x) ** 2).sum()" in str(caught.value)
     assert loss.cache_info() == before
