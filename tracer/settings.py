@@ -6,6 +6,8 @@ from .errors import ArgumentError
 
 CHECKING = bool(os.environ.get("PULLBACK_CHECK"))
 """Whether every graph that a pass makes is verified, and attributes can only be read. Tests ask for it."""
+ALL_FRAMES = bool(os.environ.get("PULLBACK_ALL_FRAMES"))
+"""Whether tracebacks show pullback's frames as well."""
 WAYS_TO_RUN = ("compiled", "uncompiled", "checked")
 
 

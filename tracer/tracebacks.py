@@ -1,21 +1,29 @@
 """Tracebacks in which users find their own lines: pullback's frames are hidden, and a note says the line.
 
-pytest and IPython leave out frames with a local variable `__tracebackhide__`. Python shows all, so
-those of a trace are taken out of what leaves a compiled function.
+pytest and IPython leave out frames with a local variable `__tracebackhide__`. Python shows all, so they are
+taken out of what leaves a compiled function or a transform, and out of what ends the program or a thread.
+PULLBACK_ALL_FRAMES=1 in the environment keeps them all.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType, TracebackType
+from typing import Any, TypeVar
 
 from .errors import PullbackError
 from .failed_calls import call_of, is_said
 from .numpy_words import in_words_of_numpy
 from .origin import calling_frame, is_own, is_users_code, place_of_line
+from .settings import ALL_FRAMES, CHECKING
+from .trace import innermost
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def locate(error: PullbackError) -> None:
@@ -26,8 +34,12 @@ def locate(error: PullbackError) -> None:
     place = place_of_line(frame.f_code.co_filename, frame.f_lineno)
     if error.tells_call:
         _tell_call(error, frame, place)
+    handled = sys.exc_info()[1]
+    if handled is not None and handled.__traceback__ and is_own(handled.__traceback__.tb_frame.f_code):
+        error.__suppress_context__ = True  # it has led to this one inside of pullback
     _hide(_stack(sys._getframe(1)))
     _note(error, place)
+    show_them_at_exit()
 
 
 def _tell_call(error: PullbackError, users: FrameType, place: str) -> None:
@@ -44,6 +56,7 @@ def _tell_call(error: PullbackError, users: FrameType, place: str) -> None:
 
 def hide_own_frames(error: BaseException) -> None:
     """The same for an error of others that goes through pullback: in its traceback, and above."""
+    show_them_at_exit()
     raised = list(_entries(error.__traceback__))
     _hide(entry.tb_frame for entry in raised)
     _hide(_stack(sys._getframe(1)))
@@ -52,13 +65,68 @@ def hide_own_frames(error: BaseException) -> None:
         _note(error, place_of_line(users[-1].tb_frame.f_code.co_filename, users[-1].tb_lineno))
 
 
-def leave_out_own_frames(error: BaseException) -> None:
-    """Take pullback's frames out of an error's traceback, unless they may be to blame."""
+def show_users_frames(error: BaseException) -> None:
+    """Take pullback's frames out of what leaves a function of pullback's; in a trace, where it ends."""
+    if not (ALL_FRAMES or CHECKING) and innermost() is None:
+        leave_out_own_frames(error)
+
+
+def leave_out_own_frames(error: BaseException, seen: tuple[BaseException, ...] = ()) -> None:
+    """Take pullback's frames out of a traceback, unless they may be to blame, and out of those it comes from.
+
+    Args:
+        seen: errors that have led to this one.
+    """
     entries = list(_entries(error.__traceback__))
-    is_meant = getattr(error, "is_defect", None) is False  # a `PullbackError`
-    if entries and (is_meant or not is_own(entries[-1].tb_frame.f_code)):
+    if entries and (_is_meant(error) or not is_own(entries[-1].tb_frame.f_code)):
         others = [entry for entry in entries if not is_own(entry.tb_frame.f_code)]
-        error.__traceback__ = _linked(others)
+        if len(others) < len(entries):
+            error.__traceback__ = _linked(others)
+    seen = (*seen, error)
+    parts = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    for one in (error.__cause__, error.__context__, *parts):
+        if one is not None and one not in seen:
+            leave_out_own_frames(one, seen)
+
+
+def _is_meant(error: BaseException) -> bool:
+    """Whether it is no defect: one of pullback's own errors, or what stops a program, as Ctrl-C."""
+    return getattr(error, "is_defect", None) is False or not isinstance(error, Exception)
+
+
+def showing_users_frames(function: F) -> F:
+    """The function, whose errors have the user's frames alone."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except BaseException as error:
+            show_users_frames(error)
+            raise
+
+    return call  # type: ignore[return-value]
+
+
+def show_them_at_exit() -> None:
+    """Have what ends the program, or a thread, shown without pullback's frames, if Python itself shows it."""
+    if ALL_FRAMES or CHECKING:
+        return
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _show
+    if threading.excepthook is threading.__excepthook__:
+        threading.excepthook = _show_of_thread
+
+
+def _show(kind: type[BaseException], error: BaseException, raised: TracebackType | None) -> None:
+    leave_out_own_frames(error)
+    sys.__excepthook__(kind, error, error.__traceback__)
+
+
+def _show_of_thread(ended: Any) -> None:
+    leave_out_own_frames(ended.exc_value)
+    parts = ended.exc_type, ended.exc_value, ended.exc_value.__traceback__, ended.thread
+    threading.__excepthook__(threading.ExceptHookArgs(parts))
 
 
 def up_to_users_code(raised: TracebackType | None) -> TracebackType | None:
@@ -98,6 +166,8 @@ def _entries(raised: TracebackType | None) -> Iterator[TracebackType]:
 
 def _hide(frames: Iterator[FrameType]) -> None:
     """Mark those frames that are pullback's, and those of Python's library that these have entered."""
+    if ALL_FRAMES:
+        return
     for frame in frames:
         is_ours = is_own(frame.f_code)
         if not is_ours and (is_users_code(frame.f_code) or not _is_entered_by_own(frame)):

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple, cast, overload
 
 from ...codegen.options import DEFAULT_OPTIONS, Options
 from ...tracer.errors import ArgumentError, GradientError
-from ...tracer.settings import CHECKING
 from ...tracer.trace import innermost
-from ...tracer.tracebacks import leave_out_own_frames
+from ...tracer.tracebacks import show_users_frames
 from ..tape.anomaly import listeners
 from ..tracing.signature import Signature
 from ..values import dtypes
@@ -97,9 +96,8 @@ class CompiledFunction(Inspection):
                 return result
         try:
             return self._dispatcher.call(args, kwargs)
-        except Exception as error:
-            if not CHECKING and innermost() is None:  # a trace around the call looks at them all
-                leave_out_own_frames(error)
+        except BaseException as error:
+            show_users_frames(error)
             raise
 
     @cached_property

@@ -6,7 +6,9 @@ import functools
 from collections.abc import Callable
 
 from ...tracer.errors import ArgumentError
+from ...tracer.tracebacks import showing_users_frames
 from ..dispatch.compiled import CompiledFunction, CompiledMethod, function_name
+from ..tracing.numpy_programs import running_programs
 from .inputs import Function, as_tuple
 
 
@@ -23,7 +25,7 @@ def derived(
     if not callable(function):
         raise ArgumentError(f"{suffix}: expected a function, found {type(function).__name__} {function!r}.")
     inner = function.__wrapped__ if isinstance(function, CompiledFunction | CompiledMethod) else function
-    made = functools.wraps(inner)(derive(inner))
+    made = functools.wraps(inner)(running_programs(showing_users_frames(derive(inner))))
     made.__name__ = f"{function_name(inner)}_{suffix}"
     made.__dict__["differentiated"] = differentiated
     if any(isinstance(one, int) and one < 0 for one in differentiated):  # the last that the call gives

@@ -390,7 +390,7 @@ def test_what_is_wrong_with_arrays_is_said_in_numpys_words(
 
 
 def test_what_numpy_does_not_tell_is_translated_and_large_arrays_are_not_copied() -> None:
-    with pytest.raises(DimensionError, match=r"numpy.fft.fft: axis out of range \(expected"):  # an internal one
+    with pytest.raises(DimensionError, match=r"numpy.fft.fft: axis out of range \(expected"):
         pb.grad(lambda x: np.fft.fft(x, axis=3).real.sum())(R)
     large = np.broadcast_to(1.0, (1500, 1500))
     with pytest.raises(ShapeError, match=r"operator \+: operands .* \(1500,1500\) \(4,\)"):

@@ -1,15 +1,21 @@
 """Tracebacks hide pullback's frames from tools that ask, and notes say the user's line."""
 
 import json
+import os
+import subprocess
+import sys
+import threading
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.runtime.dispatch import compiled, traced_function
+from pullback.runtime.dispatch import traced_function
+from pullback.tracer import tracebacks
 from pullback.tracer.errors import GraphError
 from pullback.tracer.origin import is_own
 
@@ -42,22 +48,102 @@ def test_frames_of_pullback_are_marked(way: Callable[..., Any], function: Callab
     assert function.__name__ in frames or "at test_tracebacks.py:" in str(caught.value)
 
 
-@pytest.mark.parametrize("function", [multiply, fail, call_a_library])
-def test_python_shows_the_users_frames_alone(
-    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def frames() -> list[str]:
-        with pytest.raises((pb.errors.PullbackError, KeyError)) as caught:
-            pb.compile(function)(np.ones(3))
-        return [one.name for one in traceback.extract_tb(caught.value.__traceback__)][1:]
+def stop(x: Any) -> Any:
+    raise KeyboardInterrupt
 
-    assert len(frames()) > 4, "under PULLBACK_CHECK there are all"
-    monkeypatch.setattr(compiled, "CHECKING", False)
-    assert frames() == ([] if function is call_a_library else [function.__name__])
+
+def chain(x: Any) -> Any:
+    try:
+        return multiply(x)
+    except ValueError as error:
+        raise ExceptionGroup("mine", [error]) from error
+
+
+def entries(error: BaseException | None) -> list[str]:
+    """The functions in a traceback, those of pullback's with a star."""
+    assert error is not None
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return [f"{one.f_code.co_name}{'*' * is_own(one.f_code)}" for one in frames]
+
+
+@pytest.mark.parametrize("function", [multiply, fail, call_a_library, stop, chain])
+@pytest.mark.parametrize("way", [pb.compile, pb.grad, pb.hessian, lambda f: lambda x: pb.vjp(f, x)])
+def test_python_shows_the_users_frames_alone(
+    way: Callable[..., Any], function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def caught() -> BaseException:
+        with pytest.raises(BaseException) as raised:
+            way(function)(np.ones(3))
+        return raised.value
+
+    assert any("*" in one for one in entries(caught())), "under PULLBACK_CHECK there are all"
+    monkeypatch.setattr(tracebacks, "CHECKING", False)
+    error = caught()
+    is_of_code = function is call_a_library and way is pb.compile  # which runs past the user's function
+    assert [one for one in entries(error)[1:] if one != "<lambda>"] == [function.__name__] * (not is_of_code)
+    if isinstance(error, ExceptionGroup):
+        assert error.__cause__ is error.exceptions[0]
+        assert entries(error.__cause__) == ["chain", "multiply"]
+
+
+def test_what_ends_a_program_or_a_thread_is_shown_without_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tracebacks, "CHECKING", False)
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
+    with pytest.raises(pb.errors.ShapeError) as caught:
+        multiply(pb.ones(3, dtype=pb.float64))
+    assert any("*" in one for one in entries(caught.value))
+    sys.excepthook(caught.type, caught.value, caught.tb)
+    shown = capsys.readouterr().err
+    assert "in multiply" in shown and "apply.py" not in shown and shown.count("File") == 2
+    thread = threading.Thread(target=multiply, args=[pb.ones(3, dtype=pb.float64)])
+    thread.start()
+    thread.join()
+    shown = capsys.readouterr().err
+    assert "in multiply" in shown and "apply.py" not in shown
+
+    hook = sys.excepthook = lambda *_: None  # one that the program brings is left alone
+    with pytest.raises(pb.errors.ShapeError):
+        multiply(pb.ones(3, dtype=pb.float64))
+    assert sys.excepthook is hook
+
+
+def test_all_frames_are_shown_where_the_environment_asks(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import pullback as pb\npb.grad(lambda x: x.reshape(4))(pb.ones(3))\n")
+
+    def shown(**environment: str) -> str:
+        kept = {name: value for name, value in os.environ.items() if name != "PULLBACK_CHECK"}
+        ran = subprocess.run(
+            [sys.executable, program], capture_output=True, text=True, env=kept | environment, check=False
+        )
+        assert ran.returncode == 1
+        return ran.stderr
+
+    assert shown().count("  File ") == 2
+    assert "transforms.py" in shown(PULLBACK_ALL_FRAMES="1")
+
+
+def test_what_pullback_has_caught_is_no_context_and_what_users_catch_is() -> None:
+    with pytest.raises(pb.errors.ShapeError) as caught:
+        pb.grad(lambda x: np.exp(x) * np.ones(4))(np.ones(3))
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+    def catching(x: Any) -> Any:
+        try:
+            raise KeyError("mine")
+        except KeyError:
+            return multiply(x)
+
+    with pytest.raises(pb.errors.ShapeError) as caught:
+        pb.grad(catching)(np.ones(3))
+    assert isinstance(caught.value.__context__, KeyError) and not caught.value.__suppress_context__
 
 
 def test_defects_are_shown_with_all_frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "CHECKING", False)
+    monkeypatch.setattr(tracebacks, "CHECKING", False)
     monkeypatch.setattr(traced_function, "trace_call", None)
     with pytest.raises(TypeError) as caught:
         pb.compile(multiply)(np.ones(3))
