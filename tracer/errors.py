@@ -193,6 +193,8 @@ class LinearAlgebraError(PullbackError, RuntimeError, np.linalg.LinAlgError):
     `except np.linalg.LinAlgError` catches it, in compiled functions, too.
     """
 
+    tells_call = True
+
 
 class ConvergenceError(PullbackError, ArithmeticError):
     """A solver that has found no solution: within its steps, or at all.

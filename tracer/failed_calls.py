@@ -94,14 +94,17 @@ def _call_of(entry: FrameType) -> FailedCall | None:
     if not any(map(is_array, _leaves(given, named))):
         return None
     if entry.f_back is not None and is_users_code(entry.f_back.f_code):
-        found = _of_syntax(entry, entry.f_back, given) or _of_method(entry, entry.f_back, given, named)
+        found = (
+            _of_syntax(entry, entry.f_back, given)
+            or _of_builtin(code.co_name, given)
+            or _of_method(entry, entry.f_back, names, given, named)
+        )
         if found is not None:
             return found
-    if function is None and not _is_public(code):
+    if function is None and not _is_public(code, given):
         return None
     name = code.co_name if function is None else _name_of(function)
-    is_private = name.startswith("_") and not name.startswith("__")
-    if is_private or not name.replace(".", "").isidentifier():
+    if name.startswith("_") or not name.replace(".", "").isidentifier():
         return None
     names = names if function is None else _parameters_of(function)
     shown = f"{name}({_arguments(given, named, names)})"
@@ -110,11 +113,11 @@ def _call_of(entry: FrameType) -> FailedCall | None:
     return FailedCall(shown, name, plain, given, named)
 
 
-def _is_public(code: CodeType) -> bool:
-    """Whether a function is one that users know: a method, or one of the namespace."""
-    if "<locals>" in code.co_qualname or code.co_name == "__call__":
+def _is_public(code: CodeType, given: Sequence[Any]) -> bool:
+    """Whether a function is one that users know: a method of a tensor, or one of the namespace."""
+    if "<locals>" in code.co_qualname:
         return False
-    is_method = "." in code.co_qualname or code.co_varnames[:1] == ("self",)
+    is_method = code.co_varnames[:1] == ("self",) and is_tensor(given[0])
     return is_method or hasattr(sys.modules.get("pullback"), code.co_name)
 
 
@@ -155,8 +158,28 @@ def _is_reflected(entry: FrameType) -> bool:
     return is_one_of_both or code.co_qualname.startswith(("direct.<locals>.function", "_reflected."))
 
 
+def _of_builtin(method: str, given: Sequence[Any]) -> FailedCall | None:
+    """The call of one of Python's functions, which asks for a number."""
+    function = BUILTINS.get(method)
+    if function is None or len(given) != 1:
+        return None
+    return FailedCall(
+        f"{function.__name__}({_shown(given[0])})", *_if_of_numpy(function.__name__, function, given)
+    )
+
+
+BUILTINS: dict[str, Callable[..., Any]] = {
+    "__float__": float, "__int__": int, "__complex__": complex, "__bool__": bool, "__index__": operator.index,
+    "__len__": len, "__iter__": iter,
+}  # fmt: skip
+
+
 def _of_method(
-    entry: FrameType, users: FrameType, given: Sequence[Any], named: Mapping[str, Any]
+    entry: FrameType,
+    users: FrameType,
+    names: Sequence[str],
+    given: Sequence[Any],
+    named: Mapping[str, Any],
 ) -> FailedCall | None:
     """The call of a method of an array, or a number, of NumPy's."""
     if not given or not is_tensor(given[0]) or not _are_of_numpy(given, named):
@@ -168,6 +191,11 @@ def _of_method(
         return None
     if getattr(getattr(type(given[0]), name, None), "__code__", None) is not entry.f_code:
         return None
+    if not any(isinstance(one, ast.Starred) for one in expression.args):  # the others are defaults
+        by_name = {one.arg for one in expression.keywords}
+        named = {one: value for one, value in named.items() if one in by_name or None in by_name}
+        named |= {one: value for one, value in zip(names, given) if one in by_name}
+        given = given[: 1 + len(expression.args)]
     kind = given[0].__class__.__name__
     shown = f"{_shown(given[0])}.{name}({_arguments(given[1:], named)})"
     return FailedCall(shown, f"{kind}.{name}", partial(_call_method, name), given, named)
@@ -246,6 +274,11 @@ def _leaves(given: Sequence[Any], named: Mapping[str, Any]) -> Iterator[Any]:
             yield one
 
 
+def leaves_of(call: FailedCall) -> Iterator[Any]:
+    """The arguments, and what lists and tuples among them hold."""
+    return _leaves(call.given, call.named)
+
+
 def is_array(value: Any) -> bool:
     """Whether it is an array or a number of NumPy's, or a tensor, whose payload may be a node of a graph."""
     return is_tensor(value) or isinstance(value, np.ndarray | np.generic)
@@ -256,8 +289,10 @@ def is_tensor(value: Any) -> bool:
 
 
 def _are_of_numpy(given: Sequence[Any], named: Mapping[str, Any] = NO_OPTIONS) -> bool:
-    """Whether all tensors among arguments stand for arrays and numbers of NumPy's and Python's."""
-    return all(isinstance(one, PLAIN_VALUES) for one in _leaves(given, named) if is_tensor(one))
+    """Whether all tensors among arguments, but for those that pullback makes on its own account, stand for
+    arrays and numbers of NumPy's and Python's."""
+    tensors = [one for one in _leaves(given, named) if is_tensor(one) and type(one)._precedence]
+    return bool(tensors) and all(isinstance(one, PLAIN_VALUES) for one in tensors)
 
 
 def _shown(value: Any, depth: int = 0) -> str:

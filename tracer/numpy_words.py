@@ -10,13 +10,15 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from .errors import DimensionError, PullbackError, ShapeError
-from .failed_calls import FailedCall, is_tensor
+from .errors import ArgumentError, DimensionError, LinearAlgebraError, PullbackError, ShapeError
+from .failed_calls import FailedCall, call_of, is_said, is_tensor, leaves_of
+from .origin import place_of_line
 from .quiet import Quiet
 
 LARGEST = 2**20
@@ -58,11 +60,12 @@ REMEDIES = (
     (r"boolean index did not match", "A mask has the shape of the axes that it chooses from"),
     (r"truth value of an array", "To choose element by element use np.where(condition, a, b)"),
     (r"not supported for the input types", "Convert before, as x.astype(int) or x > 0"),
+    (r"Singular matrix", "numpy.linalg.lstsq and numpy.linalg.pinv give solutions of least squares"),
     (r"inhomogeneous", "Pad the rows to one length, or compute with each by itself"),
     (r"must be square", "For others there are numpy.linalg.lstsq and numpy.linalg.pinv"),
 )
 """By what NumPy says, what to do."""
-UNCLEAR = re.compile(r"tuple index|object too deep|required positional argument|einstein sum|newaxis")
+UNCLEAR = re.compile(r"tuple index|object too deep|required positional argument: 'N'|einstein sum|newaxis")
 """What NumPy says worse than the words that are translated."""
 KNOWN = (bool, int, float, complex, str, type(None), type(...), slice, np.dtype, np.generic, type)
 """Arguments that are given to NumPy as they are."""
@@ -81,6 +84,34 @@ def in_words_of_numpy(error: PullbackError, call: FailedCall, place: str) -> str
     what = says.removeprefix(f"{call.name}: ").removeprefix("matmul: ").rstrip(".")
     remedy = next((f" {text}." for part, text in REMEDIES if re.search(part, what)), "")
     return f"{call.name}: {what}.{remedy}\n  at {place}"
+
+
+def refused_by_numpy(error: Exception, entries: Sequence[FrameType]) -> PullbackError | None:
+    """An error that a function of pullback's has met, as one of pullback's own where NumPy raises it as well.
+
+    Args:
+        entries: the frames of pullback that it has gone through, the outermost first.
+    """
+    call = call_of(entries)
+    users = entries[0].f_back
+    if call is None or not call.name or users is None or not any(map(is_tensor, leaves_of(call))):
+        return None
+    kind = next((ours for theirs, ours in KINDS if isinstance(error, theirs)), None)
+    if kind is None or not _answer(call, True):
+        return None
+    place = place_of_line(users.f_code.co_filename, users.f_lineno)
+    found = kind(f"{error}\n  at {place}")
+    found.__notes__ = []  # which say where this is made
+    found.args = (in_words_of_numpy(found, call, place),)
+    if not is_said(str(found), call.shown):
+        found.add_note(f"  in {call.shown}")
+    return found
+
+
+KINDS: tuple[tuple[type[Exception], type[PullbackError]], ...] = (
+    (np.linalg.LinAlgError, LinearAlgebraError), (IndexError, DimensionError), (TypeError, ArgumentError),
+    (ValueError, ArgumentError),
+)  # fmt: skip
 
 
 def _answer(call: FailedCall, is_of_shapes: bool) -> str:
@@ -110,7 +141,8 @@ def _plain(value: Any, is_of_shapes: bool) -> Any:
     if type(value) in (list, tuple):
         return type(value)(_plain(one, is_of_shapes) for one in value)
     if is_tensor(value):
-        return value._as_plain(_plain_array(value._value, is_of_shapes))
+        array = _plain_array(value._value, is_of_shapes)
+        return value._as_plain(array) if hasattr(value, "_as_plain") else array
     if type(value) is np.ndarray:
         return _plain_array(value, is_of_shapes)
     if isinstance(value, KNOWN):

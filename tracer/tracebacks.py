@@ -10,10 +10,11 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
 from .errors import PullbackError
@@ -78,7 +79,7 @@ def leave_out_own_frames(error: BaseException, seen: tuple[BaseException, ...] =
         seen: errors that have led to this one.
     """
     entries = list(_entries(error.__traceback__))
-    if entries and (_is_meant(error) or not is_own(entries[-1].tb_frame.f_code)):
+    if entries and (_is_meant(error) or not _is_to_blame(entries[-1].tb_frame.f_code) or misfit(error)):
         others = [entry for entry in entries if not is_own(entry.tb_frame.f_code)]
         if len(others) < len(entries):
             error.__traceback__ = _linked(others)
@@ -87,6 +88,52 @@ def leave_out_own_frames(error: BaseException, seen: tuple[BaseException, ...] =
     for one in (error.__cause__, error.__context__, *parts):
         if one is not None and one not in seen:
             leave_out_own_frames(one, seen)
+
+
+def calling_for_users(function: F) -> F:
+    """Say of a function of ours that it stands for one of others, which it calls as the user has: what that
+    raises is the user's error."""
+    _stand_ins.add(function.__code__)
+    return function
+
+
+_stand_ins: set[CodeType] = set()
+
+
+def _is_to_blame(code: CodeType) -> bool:
+    """Whether what is raised in a function of ours is its fault; a module says what it does not have."""
+    return is_own(code) and code not in _stand_ins and code.co_qualname != "__getattr__"
+
+
+def misfit(error: BaseException) -> str | None:
+    """What is wrong with the arguments of a call of the user's, if Python has found them not to fit.
+
+    That of a function of pullback's, or of the user's own that pullback calls with the arguments it is given.
+    """
+    found = MISFIT.match(str(error)) if isinstance(error, TypeError) else None
+    entries = own_frames_at_end(error) if found else []
+    if found is None or not entries:
+        return None
+    users = next((one for one in _stack(entries[0]) if is_users_code(one.f_code)), None)
+    place = place_of_line(users.f_code.co_filename, users.f_lineno) if users is not None else ""
+    name = found[1].rpartition(".")[2]
+    for entry in entries[-1], entries[0]:
+        function = entry.f_locals.get("function")
+        if callable(function) and getattr(function, "__name__", "") == name:
+            return f"{error}. Its signature is {name}{_signature_of(function)}.\n  at {place}"
+    return None
+
+
+def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Without annotations."""
+    signature = inspect.signature(function)
+    parameters = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
+    return signature.replace(parameters=parameters, return_annotation=signature.empty)
+
+
+MISFIT = re.compile(
+    r"([\w.<>]+)\(\) (got an unexpected|got multiple|got some|missing \d+ required|takes )"
+)
 
 
 def _is_meant(error: BaseException) -> bool:
@@ -127,6 +174,13 @@ def _show_of_thread(ended: Any) -> None:
     leave_out_own_frames(ended.exc_value)
     parts = ended.exc_type, ended.exc_value, ended.exc_value.__traceback__, ended.thread
     threading.__excepthook__(threading.ExceptHookArgs(parts))
+
+
+def own_frames_at_end(error: BaseException) -> list[FrameType]:
+    """Those frames of pullback's in which an error was raised that the user's innermost line has called."""
+    frames = [entry.tb_frame for entry in _entries(error.__traceback__)]
+    behind = list(itertools.takewhile(lambda one: not is_users_code(one.f_code), reversed(frames)))[::-1]
+    return list(itertools.dropwhile(lambda one: not is_own(one.f_code), behind))
 
 
 def up_to_users_code(raised: TracebackType | None) -> TracebackType | None:

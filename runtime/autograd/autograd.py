@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -181,7 +181,7 @@ def _found(one_pass: Pass, targets: Sequence[Edge], allow_unused: bool) -> list[
 
 
 def _tuple(values: Tensors) -> tuple[Tensor, ...]:
-    found = (values,) if isinstance(values, Tensor) else tuple(values)
+    found = (values,) if isinstance(values, Tensor) or not isinstance(values, Iterable) else tuple(values)
     for one in found:
         if not isinstance(one, Tensor):
             raise ArgumentError(f"tensors expected, found {type(one).__name__} {one!r}.")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, GradientError, MutationError, ShapeError
+from ...tracer.errors import ArgumentError, GradientError, MissingRuleError, MutationError, ShapeError
 from ...tracer.graph import Node
 from ...tracer.ops.reduction import sum_to_shape
 from ...tracer.spec import CONTINUOUS
@@ -179,7 +179,7 @@ class Function:
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """Compute the gradients of the inputs from those of the outputs."""
-        raise NotImplementedError("You must implement the backward for your custom autograd.Function.")
+        raise MissingRuleError("You must implement the backward for your custom autograd.Function.")
 
     vjp = backward
 

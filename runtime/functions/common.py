@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias, TypeVar, cast
 
@@ -140,7 +141,14 @@ def matrix_named_either_way(function: F) -> F:
 def sizes(values: Sequence[Any]) -> tuple[int, ...]:
     """Integers given one by one or as one sequence: f(2, 3) and f((2, 3)); sizes of arrays stay such."""
     given: Any = values[0] if len(values) == 1 and isinstance(values[0], Sequence | np.ndarray) else values
-    return tuple([one if isinstance(one, Dim) else int(one) for one in given])
+    return tuple([one if type(one) is int or isinstance(one, Dim) else _size(one) for one in given])
+
+
+def _size(value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        fail(ArgumentError, f"sizes must be integers, found {value!r} of type {type(value).__name__}")
 
 
 def one_dim(dim: int, ndim: int, function: str) -> int:

@@ -295,7 +295,7 @@ def unknown(name: str) -> NoReturn:
     fail(
         UnsupportedError,
         f"{name}{inside_of_library()} is not supported on a Tensor. Write it with supported functions, or, "
-        "where no gradient is needed, call it on x.detach().numpy().",
+        "where no gradient is needed, call it on numpy.asarray(pullback.stop_gradient(x)).",
     )
 
 

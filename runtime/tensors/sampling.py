@@ -35,8 +35,15 @@ class Generator:
         self.seed()
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start the stream that belongs to `seed`; returns the generator."""
-        self._seed = int(seed)
+        """Start the stream that belongs to `seed`; returns the generator.
+
+        Raises:
+            ArgumentError: it is no number.
+        """
+        try:
+            self._seed = int(seed)
+        except (TypeError, ValueError):
+            raise ArgumentError(f"manual_seed: an integer expected, found {seed!r}.") from None
         self.numpy = np.random.default_rng(self._seed % 2**64)
         return self
 

@@ -195,6 +195,11 @@ class Signature:
         names = (names,) if isinstance(names, str) else tuple(names)
         count = len(self.positional)
         for number in numbers:
+            if not isinstance(number, int):
+                raise ArgumentError(
+                    f"{self.name}: static_argnums has {number!r}, which is no position. Count from 0, or use "
+                    "static_argnames for names."
+                )
             if not -count <= number < count:
                 raise ArgumentError(
                     f"{self.name}: static_argnums has {number}, but the function has {count} positional "
@@ -345,6 +350,12 @@ class Signature:
         except TypeError:
             if is_sparse(leaf) or is_instance(leaf):  # what it holds is read and compared in each call
                 return type(leaf), Identity(leaf)
+            if isinstance(leaf, np.ndarray):
+                raise ArgumentError(
+                    f"{self.name}: argument '{call.leaf_name()}' is an array, and declared static. Static "
+                    "arguments are compared by their hash, which arrays have not: leave it out of "
+                    "static_argnums, or pass a tuple of numbers."
+                ) from None
             instead = how_to_pass(leaf) or " Pass a tuple for a list, a frozenset for a set, or arrays."
             raise ArgumentError(
                 f"{self.name}: argument '{call.leaf_name()}' is a {type(leaf).__name__}, which is neither an "

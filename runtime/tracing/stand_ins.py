@@ -20,6 +20,7 @@ import numpy as np
 
 from ...tracer.dims import OF_FLOATS
 from ...tracer.trace import is_tracing
+from ...tracer.tracebacks import calling_for_users
 from ..captures import randomness
 from ..captures.reached import WITHOUT_CODE
 from ..functions import PUBLIC
@@ -182,6 +183,7 @@ class _UfuncStandIn(Called):
 def _of_lists(real: Any) -> Function:
     """NumPy's function, which is given arrays in the place of lists with Tensors."""
 
+    @calling_for_users
     def call(*arguments: Any, **options: Any) -> Any:
         if not WITHOUT_CODE.issuperset(map(type, arguments)):  # which hold no elements
             arguments = tuple(map(joined, arguments))
@@ -200,6 +202,7 @@ def _of_lists_of_lists(real: Any) -> Function:
 
     short = DIRECT_FUNCTIONS.get(real, unsupported)
 
+    @calling_for_users
     def call(*arguments: Any, **options: Any) -> Any:
         if arguments and not options and type(arguments[0]) in (list, tuple):
             result = short(*arguments)

@@ -23,10 +23,15 @@ def derived(
     """
     suffix, differentiated = again.func.__name__, as_tuple(again.keywords.get("argnums", ()))
     if not callable(function):
-        raise ArgumentError(f"{suffix}: expected a function, found {type(function).__name__} {function!r}.")
+        raise ArgumentError(
+            f"{suffix}: expected a function, found {type(function).__name__} {function!r}. Give the function "
+            f"itself, and its arguments to the result: {suffix}(f)(x)."
+        )
     inner = function.__wrapped__ if isinstance(function, CompiledFunction | CompiledMethod) else function
-    made = functools.wraps(inner)(running_programs(showing_users_frames(derive(inner))))
-    made.__name__ = f"{function_name(inner)}_{suffix}"
+    called = functools.wraps(inner)(derive(inner))
+    called.__name__ = name = f"{function_name(inner)}_{suffix}"  # as errors call it
+    made = functools.wraps(inner)(running_programs(showing_users_frames(called)))
+    made.__name__ = name
     made.__dict__["differentiated"] = differentiated
     if any(isinstance(one, int) and one < 0 for one in differentiated):  # the last that the call gives
         made.__dict__["takes_as_given"] = True

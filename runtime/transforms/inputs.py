@@ -366,8 +366,18 @@ def has_history(given: Iterable[Tensor]) -> bool:
 
 
 def as_tuple(argnums: Argnums) -> tuple[int | str, ...]:
-    """Positions and names, also of a single argument."""
-    return (argnums,) if isinstance(argnums, (int, str)) else tuple(argnums)
+    """Positions and names, also of a single argument.
+
+    Raises:
+        ArgumentError: it is neither.
+    """
+    if isinstance(argnums, (int, str)):
+        return (argnums,)
+    if not isinstance(argnums, Iterable) or not all(isinstance(one, int | str) for one in argnums):
+        raise ArgumentError(
+            f"argnums must be a position or a name of an argument, or a tuple of them, found {argnums!r}."
+        )
+    return tuple(argnums)
 
 
 def _places(

@@ -19,7 +19,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
 from ...tracer.ops.elementwise import convert
 from ...tracer.ops.movement import reshape
-from ...tracer.spec import CONTINUOUS
+from ...tracer.spec import CONTINUOUS, SUPPORTED
 from ...tracer.tracebacks import showing_users_frames
 from ..dispatch.compiled import function_name
 from ..tape.apply import apply, of_kind, standing_for
@@ -166,7 +166,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
         if structure != found:
             raise ArgumentError(
                 f"the pull-back of {name}: cotangents with the structure of the value expected "
-                f"({structure}), found {found}."
+                f"({structure or 'one array'}), found {found or 'one array'}."
             )
         fitted = [_fitted_cotangent(name, one, output) for one, output in zip(given, outputs)]
         keep = reaches_outside or has_history(fitted)
@@ -187,6 +187,12 @@ def jvp(
         (array([1., 4.]), array([ 2., 40.]))
     """
     name = function_name(function)
+    for one, what in ((primals, "primals"), (tangents, "tangents")):
+        if not isinstance(one, tuple | list):
+            raise ArgumentError(
+                f"jvp of {name}: {what} must be a tuple with one for each argument, found "
+                f"{one.__class__.__name__}. Give (x,) for a single x."
+            )
     if len(primals) != len(tangents):
         raise ArgumentError(
             f"jvp of {name}: a tangent for each primal expected, found {len(tangents)} for {len(primals)}."
@@ -328,7 +334,7 @@ def _split(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:
         raise OutputError(
-            f"{name}: has_aux=True expects a result (value, aux), found {type(result).__name__}. "
+            f"{name}: has_aux=True expects a result (value, aux), found {result.__class__.__name__}. "
             f"Return a pair, or leave has_aux out."
         )
     return result
@@ -404,6 +410,10 @@ def _fitted_cotangent(name: str, given: Any, output: Tensor) -> Tensor:
     else:
         require_plain_array(given, f"{name}: a cotangent or tangent")
         cotangent = standing_for(np.asarray(given))
+        if cotangent._value.dtype not in SUPPORTED:
+            raise DTypeError(
+                f"{name}: a cotangent or tangent of dtype {dtype} expected, found {cotangent._value.dtype}."
+            )
     if cotangent._value.dtype != dtype:
         if cotangent.is_complex() and dtype.kind != "c":
             raise DTypeError(

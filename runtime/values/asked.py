@@ -96,8 +96,8 @@ class Asked(Value):
         In a traced function each value is a path of its own, see `compile`.
 
         Raises:
-            GradientError: there are more elements, or none (ShapeError for what stands for an array); or a
-                gradient would be lost that is being taken.
+            ShapeError: there are more elements, or none.
+            GradientError: a gradient would be lost that is being taken.
         """
         self._require_one(ShapeError)
         if self.requires_grad:
@@ -139,7 +139,7 @@ class Asked(Value):
         """`error`, of the class of NumPy's, where PyTorch has a RuntimeError: code may go on from it."""
         count = math.prod(self._value.shape)
         if count != 1:
-            kind = GradientError if self._is_torch else error
+            kind = ShapeError if self._is_torch else error
             raise kind(f"a Tensor with {count} elements cannot be converted to Scalar{at_caller()}")
 
     def _one(self, wanted: str, form: Callable[[Node], Node] = itself) -> Any:
@@ -150,8 +150,9 @@ class Asked(Value):
         size = math.prod(self._value.shape)
         if size != 1:
             kind = "no values" if size == 0 else "more than one value"
-            error = GradientError if self._is_torch else ShapeError
-            raise error(f"Boolean value of Tensor with {kind} is ambiguous{at_caller()}. {TRUTH_OF_SEVERAL}")
+            raise ShapeError(
+                f"Boolean value of Tensor with {kind} is ambiguous{at_caller()}. {TRUTH_OF_SEVERAL}"
+            )
         return bool(self._concrete("The truth value (`if`, `while`, `and`, `or`, `not`)", truth).item())
 
     def __float__(self) -> float:

@@ -24,9 +24,10 @@ from ...tracer.errors import (
     note_refusal,
     refusals,
 )
+from ...tracer.numpy_words import refused_by_numpy
 from ...tracer.origin import at_caller, at_place, is_users_code, place_of_line
 from ...tracer.trace import is_tracing
-from ...tracer.tracebacks import hide_own_frames
+from ...tracer.tracebacks import hide_own_frames, misfit, own_frames_at_end
 from ..bytecode.library_calls import call_at, library_call
 from .saved import saved_values
 
@@ -234,11 +235,17 @@ def explained(error: Exception, refused: Sequence[PullbackError] = ()) -> Except
         return hidden
     if is_tracing() and READ_ONLY in str(error):
         call, place = _met_at(raised)
-        return EagerOnlyError(
+        return _made_late(
+            EagerOnlyError,
             f"{call or 'a library'} asks for memory that it may write into, and a traced value has "
-            f"none{at_place(place)}."
+            f"none{at_place(place)}.",
         )
-    if not ABOUT_TENSORS.search(str(error)) or _is_of_plain_call(error):
+    if isinstance(error, TypeError) and (found := misfit(error)) is not None:
+        return _made_late(ArgumentError, found)
+    if not ABOUT_TENSORS.search(str(error)):
+        entries = own_frames_at_end(error)
+        return (refused_by_numpy(error, entries) if entries else None) or error
+    if _is_of_plain_call(error):
         return error
     return _about_tensor(error, raised)
 
@@ -258,22 +265,65 @@ def _met_at(raised: TracebackType | None) -> tuple[str, str]:
 def _about_tensor(error: Exception, raised: TracebackType | None) -> Exception:
     """An error of the same kind that says where the user's function has met a Tensor."""
     call, place = _met_at(raised)
-    if "'NoneType'" in str(error):
-        shown = f"{call or 'an operator'} is given None{at_place(place)}: {_shortened(str(error))}."
-        return ArgumentError(f"{shown} Pass an array or a number in its place.")
+    text = _as_of_plain_values(str(error))
+    if operands := OPERANDS.search(text):
+        what = next((one for one in operands.groups() if one in BUILTIN), "")
+        if what:
+            given = f"{call or 'an operator'}{' is given None' * (what == 'NoneType')}"
+            shown = f"{given}{at_place(place)}: {_shortened(text)}."
+            return _made_late(ArgumentError, f"{shown} {IN_PLACE_OF.get(what, NUMBER_OR_ARRAY)}.")
     kind = UnsupportedError if isinstance(error, AttributeError) else ArgumentError
-    found = kind(
+    found = _made_late(
+        kind,
         f"{call or 'a library'} cannot take the tensor that stands for an array or a number here, since the "
         f"function is differentiated or traced{at_place(place)}: {type(error).__name__}: "
         f"{_shortened(str(error)).rstrip('.')}. "
-        f"{remedy(call)}; where no gradient is needed, apply it to numpy.asarray(pullback.stop_gradient(x))."
+        f"{remedy(call)}; where no gradient is needed, apply it to numpy.asarray(pullback.stop_gradient(x)).",
     )
     found.__cause__ = error
     return found
 
 
+OPERANDS = re.compile(r"(?:operand type\(s\) for .*:|between instances of) '([\w.]+)' and '([\w.]+)'")
+BUILTIN = frozenset(
+    ("str", "bytes", "NoneType", "dict", "set", "frozenset", "range", "slice", "object", "type", "function",
+     "module", "builtin_function_or_method", "method", "generator", "ellipsis")
+)  # fmt: skip
+"""What no array is computed with, so that the plain function would fail as well."""
+NUMBER_OR_ARRAY = "Pass an array or a number in its place"
+IN_PLACE_OF = {
+    "function": "Call it: the function itself is no number",
+    "builtin_function_or_method": "Call it: the function itself is no number",
+    "method": "Call it, with () behind: the method itself is no number",
+    "str": "Convert the text to a number before, as float(text)",
+}
+STANDS_FOR = {
+    "NumpyTensor": "numpy.ndarray", "NumpyScalar": "numpy.float64", "PythonNumber": "float",
+    "TorchTensor": "Tensor",
+}  # fmt: skip
+
+
+def _as_of_plain_values(text: str) -> str:
+    """An error's text with the classes that tensors stand for."""
+    return re.sub(rf"\b({'|'.join(STANDS_FOR)})\b", lambda one: STANDS_FOR[one[0]], text)
+
+
+def _made_late(kind: type[PullbackError], message: str) -> PullbackError:
+    """An error that tells the user's line, and is made where the user's function has ended."""
+    error = kind(message)
+    error.__notes__ = []
+    return error
+
+
+NOT_OF_THE_KIND = re.compile(r"object is not (callable|an iterator|a mapping)")
+
+
 def _is_of_plain_call(error: Exception) -> bool:
-    """Whether what the tensor stands for lacks the attribute as well; then the error says so."""
+    """Whether the plain call fails alike, as what the tensor stands for is nothing of the kind, or lacks the
+    attribute as well; then the error says so."""
+    if isinstance(error, TypeError) and NOT_OF_THE_KIND.search(str(error)):
+        error.args = (_as_of_plain_values(str(error)),)
+        return True
     if not isinstance(error, AttributeError) or error.name is None:
         return False
     kind = error.obj.__class__

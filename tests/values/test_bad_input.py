@@ -1,6 +1,7 @@
 """Each documented mistake raises its own error, which says what was found, what was expected, what to do."""
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -320,3 +321,47 @@ def test_a_value_that_does_not_fit_where_it_is_written(transform: Any) -> None:
 
     with pytest.raises(ShapeError, match=r"shape \[4\] .* shape \[\] .* y\[0\] = x\[0\]"):
         transform(filled)(pb.ones(3, 4, dtype=pb.float64))
+
+
+def plainly(weights: Any, *, scale: float = 1.0) -> Any:
+    return (weights**2).sum() * scale
+
+
+MISFITS: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: pb.grad(plainly)(X, X), ArgumentError, r"takes 1 .* is plainly\(weights, \*, scale=1.0\)"),
+    (lambda: pb.vjp(plainly), ArgumentError, r"missing 1 .*\n  at test_bad_input.py:\d+  \(lam"),
+    (lambda: pb.grad(lambda x: pb.sum(x, foo=1))(X), ArgumentError, r"'foo'. Its signature is sum\(input"),
+    (lambda: pb.compile(lambda x: np.sum(x, dim=0))(X), ArgumentError, r"^numpy.sum: .*'dim'.\n  at test_bad"),
+    (lambda: pb.grad(lambda x: x.astype("foo"))(X), ArgumentError, "^ndarray.astype: data type 'foo'"),
+    (lambda: pb.grad(lambda x: x + "a")(X), ArgumentError, r"ray' and 'str'. .* float\(text\)"),
+    (lambda: pb.grad(lambda x: x - plainly)(X), ArgumentError, "Call it: the function itself is no number"),
+    (lambda: pb.grad(lambda x: x(1))(X), TypeError, "^'numpy.ndarray' object is not callable$"),
+    (lambda: pb.grad(lambda x: x.reshape(2.0, 2))(X), ArgumentError, "^ndarray.reshape: 'float' object"),
+    (lambda: pb.ones(4).reshape(2.0, 2), ArgumentError, "sizes must be integers, found 2.0 of type float"),
+    (lambda: pb.grad(plainly(X)), ArgumentError, r"found float64 .* grad\(f\)\(x\)"),
+    (lambda: pb.grad(plainly, argnums=1.5)(X), ArgumentError, "a position or a name .*found 1.5"),
+    (lambda: pb.jvp(plainly, X, (X,)), ArgumentError, "primals must be a tuple .* found ndarray"),
+    (lambda: pb.jvp(plainly, (X,), ("a",)), DTypeError, "dtype float64 expected, found <U1"),
+    (lambda: pb.compile(plainly, static_argnums="a"), ArgumentError, "static_argnums has 'a'"),
+    (lambda: pb.compile(plainly, static_argnums=0)(X), ArgumentError, "'weights' is an array, and declared"),
+    (lambda: pb.cond(True, plainly, X), ArgumentError, "false_fun must be a function, found array"),
+    (lambda: pb.autograd.grad(3.0, [pb.ones(2)]), ArgumentError, "tensors expected, found float 3.0"),
+    (lambda: pb.manual_seed("a"), ArgumentError, "an integer expected, found 'a'"),
+    (lambda: bool(pb.ones(2) > 0), ShapeError, "ambiguous, at test_bad_input"),
+]
+
+
+@pytest.mark.parametrize(("mistake", "error", "says"), MISFITS, ids=[says[:40] for _, _, says in MISFITS])
+def test_a_call_that_does_not_fit_is_of_a_class_that_is_documented(
+    mistake: Callable[[], Any], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=f"(?s){says}") as caught:
+        mistake()
+    assert caught.value.__cause__ is None
+    assert all(" in run_program" not in one for one in getattr(caught.value, "__notes__", ()))
+
+
+def test_a_note_names_the_function_that_is_differentiated() -> None:
+    with pytest.raises(DTypeError) as caught:
+        pb.grad(plainly)(np.arange(3))
+    assert "  in plainly_grad(weights: int64[3])" in caught.value.__notes__

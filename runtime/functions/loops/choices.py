@@ -47,6 +47,10 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
         >>> cond(tensor(2.0) > 1, lambda x: x * 2, lambda x: -x, tensor(3.0))
         tensor(6.)
     """
+    for name, one in (("true_fun", true_fun), ("false_fun", false_fun)):
+        if not callable(one):
+            shown = f"{one!r} of type {type(one).__name__}"
+            fail(ArgumentError, f"cond: {name} must be a function, found {shown}. Operands come behind.")
     truth = truth_of(pred, "cond", "pred")
     known = known_truth(truth)
     if known is not None:
