@@ -6,7 +6,6 @@ for a test which asks for something.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -21,6 +20,8 @@ WAYS = {
     "uncompiled": "Python runs generated source, slowly: breakpoints in it hold",
     "check": "an interpreter runs programs, very slowly: it checks bounds, and poisons scratch",
 }
+ITEMS = pytest.StashKey[dict[Path, list[str]]]()
+"""Of each golden file the tests that may compare with it, without the name they give it."""
 MARKS = (
     "assert_no_recompile: the test's call, without its fixtures, may trace and compile nothing",
     "assert_peak_bytes(limit): the test's call, without its fixtures, may hold so many more bytes at once",
@@ -43,10 +44,13 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     options = early_config.known_args_namespace
     if options.pullback_uncompiled and options.pullback_check:
         raise pytest.UsageError("--pullback-uncompiled and --pullback-check exclude each other.")
+    environment = pytest.MonkeyPatch()
+    early_config.add_cleanup(environment.undo)
     if options.pullback_uncompiled:
-        os.environ["PULLBACK_RUN"] = "uncompiled"
+        environment.setenv("PULLBACK_RUN", "uncompiled")
     if options.pullback_check:
-        os.environ["PULLBACK_RUN"], os.environ["PULLBACK_CHECK"] = "checked", "1"
+        environment.setenv("PULLBACK_RUN", "checked")
+        environment.setenv("PULLBACK_CHECK", "1")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -69,7 +73,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     from pullback import fail_on_recompile
     from pullback.runtime.testing.peak_memory import refusal, watched
 
-    limit = None if peak is None or _is_interpreted(item.config) else _limit(peak)
+    limit = None if peak is None else _limit(peak)
+    if _is_interpreted(item.config):
+        limit = None
+    if recompile is not None and (recompile.args or recompile.kwargs):
+        pytest.fail("The mark takes no arguments: `@pytest.mark.assert_no_recompile`.", pytrace=False)
     with (
         nullcontext() if limit is None else watched() as found,
         nullcontext() if recompile is None else fail_on_recompile(),
@@ -81,9 +89,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def _limit(mark: pytest.Mark) -> int:
-    if len(mark.args) != 1 or mark.kwargs or not isinstance(mark.args[0], int):
+    given = (*mark.args, *mark.kwargs.values())
+    if len(given) != 1 or not mark.kwargs.keys() <= {"limit"} or type(given[0]) is not int or given[0] < 0:
         pytest.fail("Say how many bytes: `@pytest.mark.assert_peak_bytes(4096)`.", pytrace=False)
-    limit: int = mark.args[0]
+    limit: int = given[0]
     return limit
 
 
@@ -133,7 +142,8 @@ def assert_peak_bytes(pytestconfig: pytest.Config) -> Callable[..., None]:
 def golden_source(golden_text: Callable[..., None]) -> Callable[..., None]:
     """`golden_source(f, *args, name="")`: what is generated for such a call is what the golden file says.
 
-    For the same text everywhere it is generated for the reference machine. See `golden_text`.
+    For the same text everywhere it is generated for the reference machine. Where a test compares several
+    calls, each has a `name`. See `golden_text`.
     """
     from pullback.testing import reference_source
 
@@ -148,33 +158,73 @@ def golden_source(golden_text: Callable[..., None]) -> Callable[..., None]:
 def golden_text(request: pytest.FixtureRequest) -> Callable[..., None]:
     """A function that compares a text with the golden file of the running test.
 
-    `golden_text(text)` compares with MODULE.TEST.txt, `golden_text(text, "backward")` with
-    MODULE.TEST.backward.txt, and fails with a diff; pullback's version and the hashes in names do not count.
-    `pytest --update-golden` writes the file; read its change as any other before committing it.
+    `golden_text(text)` compares with MODULE.TEST.txt, of a class's test MODULE.CLASS.TEST.txt, and
+    `golden_text(text, "backward")` with MODULE.TEST.backward.txt. It fails with a diff; pullback's version,
+    the hashes in names and how lines end do not count. `pytest --update-golden` writes the file; read its
+    change as any other before committing it.
     """
-    module = request.path.stem.removeprefix("test_")
-    test = re.sub(r"\W+", "-", request.node.name.removeprefix("test_")).strip("-")
-    chosen = request.config.getini("pullback_golden")
-    folder = request.config.rootpath / chosen if chosen else request.path.parent / "golden"
     update = request.config.getoption("update_golden")
+    texts: dict[Path, str] = {}
 
     def compare(text: str, name: str = "") -> None:
         __tracebackhide__ = True
-        path = folder / ".".join(part for part in (module, test, name, "txt") if part)
+        if not (isinstance(text, str) and isinstance(name, str)):
+            pytest.fail(f"golden_text: expected a text and perhaps a name, found {text!r:.60} and {name!r}.")
+        _require_alone(request.node)
+        stem = _golden_file(request.node)
+        path = stem.with_name(".".join(part for part in (stem.name, _slug(name), "txt") if part))
         actual = normalised(text).rstrip("\n") + "\n"
+        if texts.setdefault(path, actual) != actual:
+            pytest.fail(f"This test has another text for {path.name} already: give each a `name=`.")
+        try:
+            known = path.read_text(encoding="utf-8") if path.exists() else None
+            if update and known != actual:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(actual, encoding="utf-8", newline="\n")
+        except OSError as error:
+            pytest.fail(f"The golden file {path} cannot be used: {error.strerror}.")
         if update:
-            folder.mkdir(parents=True, exist_ok=True)
-            path.write_text(actual, encoding="utf-8", newline="\n")
-        elif not path.exists():
+            return
+        if known is None:
             pytest.fail(f"There is no {path.name} yet: `pytest --update-golden` writes it.")
-        elif (expected := path.read_text(encoding="utf-8")) != actual:
-            pytest.fail(f"{_difference(expected, actual, path)}\nIf it is meant: `pytest --update-golden`.")
+        if known != actual:
+            pytest.fail(f"{_difference(known, actual, path)}\nIf it is meant: `pytest --update-golden`.")
 
     return compare
 
 
+def _golden_file(item: pytest.Item) -> Path:
+    """The file of a test without its ending: `golden/model.source`, or `golden/model.TestLoss.source`."""
+    chosen = item.config.getini("pullback_golden")
+    folder = item.config.rootpath / chosen if chosen else item.path.parent / "golden"
+    classes = [one.name for one in item.listchain() if isinstance(one, pytest.Class)]
+    module, test = item.path.stem.removeprefix("test_"), item.name.removeprefix("test_")
+    return folder / ".".join((module, *classes, _slug(test)))
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"\W+", "-", name).strip("-")
+
+
+def _require_alone(item: pytest.Item) -> None:
+    """Fail if another test of the session has the same golden file, which the last one would write."""
+    __tracebackhide__ = True
+    if (known := item.session.stash.get(ITEMS, None)) is None:
+        known = item.session.stash[ITEMS] = {}
+        for one in item.session.items:
+            if "golden_text" in getattr(one, "fixturenames", ()):
+                known.setdefault(_golden_file(one), []).append(one.nodeid)
+    others = [one for one in known.get(_golden_file(item), ()) if one != item.nodeid]
+    if others:
+        pytest.fail(
+            f"{_golden_file(item).name}.txt is the golden file of {others[0]} as well: give one of the tests "
+            "another name, or its parameters an `id`."
+        )
+
+
 def normalised(text: str) -> str:
-    """`text` without what changes from version to version: the version and the hashes in names."""
+    """`text` without the version, the hashes in names, and Windows' ends of lines."""
+    text = text.replace("\r\n", "\n")
     text = re.sub(r"pullback \d+(\.\w+)+", "pullback VERSION", text)
     return re.sub(r"_[0-9a-f]{6,64}\b", "_HASH", text)
 

@@ -28,11 +28,16 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_HERE)
 _INSTALLED = os.path.exists(os.path.join(_ROOT, "__init__.py"))
 _FACE = _ROOT if _INSTALLED else os.path.join(_ROOT, "pullback")
-_OWN_TREES = tuple(os.path.join(_ROOT, folder, "") for folder in ("tracer", "codegen", "runtime"))
+_OWN_TREES = (
+    *(os.path.join(_ROOT, folder, "") for folder in ("tracer", "codegen", "runtime")),
+    os.path.join(_FACE, "compat", ""),
+)
+_PLUGIN = os.path.join(os.path.dirname(_ROOT) if _INSTALLED else _ROOT, "pytest_pullback.py")
 _OPERATORS = os.path.join(os.path.dirname(np.__file__), "lib", "mixins.py")
 """What calls our ufuncs for `a + b` of arrays that grow."""
 _OTHERS = ("<frozen", "<calls of Python from machine code>", "<what a compiled function reaches>")
 """What Python is made with, and code of ours that has no file."""
+_OWN = (*_OWN_TREES, *_OTHERS, _OPERATORS, _PLUGIN)
 _STANDARD_LIBRARY = os.path.join(sysconfig.get_path("stdlib"), "")
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
@@ -217,7 +222,7 @@ class _OwnFiles(dict[str, bool]):
     """By file name whether it is pullback's; asked of many frames for each traced operation."""
 
     def __missing__(self, filename: str) -> bool:
-        own = os.path.dirname(filename) == _FACE or filename.startswith((*_OWN_TREES, *_OTHERS, _OPERATORS))
+        own = os.path.dirname(filename) == _FACE or filename.startswith(_OWN)
         if len(self) < 4096:
             self[filename] = own
         return own

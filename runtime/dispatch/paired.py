@@ -95,6 +95,13 @@ def _whole(leaf: Any, is_number: bool) -> Any:
     return found[()] if is_number else found
 
 
+def of_parts(function: Callable[..., Any], leaves: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]]:
+    """A function of such leaves as one of the parts of the complex ones, and these parts."""
+    places = tuple((place, _is_number(leaf)) for place, leaf in enumerate(leaves) if _is_complex(leaf))
+    given = [parts_of(leaf) if _is_complex(leaf) else leaf for leaf in leaves]
+    return _of_parts(function, places), given
+
+
 def _of_parts(function: Callable[..., Any], places: Places) -> Callable[..., Any]:
     """The function of parts that a function of complex numbers is."""
 

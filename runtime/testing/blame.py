@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import PullbackError
 from ...tracer.graph import Graph, Node, made_anew, make_input
 from ...tracer.interpret import evaluate_graph
 from ...tracer.ops.control import loop, loop_result, ruled
 from ...tracer.ops.elementwise import stop_gradient
 from ...tracer.trace import ConstantNeeded
 from ..dispatch.callers_memory import payload
+from ..dispatch.paired import of_parts
 from ..tracing.signature import Signature
 from ..tracing.tracing import trace_call
 
@@ -31,9 +31,9 @@ def blamed(function: Callable[..., Any], leaves: Sequence[Any]) -> str:
         leaves: the point.
     """
     try:
-        graph, values = _traced(function, leaves)
+        graph, values = _traced(*of_parts(function, leaves))
         known = _values(graph, values)
-    except (PullbackError, ConstantNeeded) as error:
+    except (Exception, ConstantNeeded) as error:  # whatever the user's code makes of traced values
         return f"  Which rule is to blame is not known, since the function cannot be traced: {error}"
     for node in graph.nodes:
         if node.operands and node.operator is not loop and (what := _what_is_wrong(node, known)):
@@ -118,6 +118,8 @@ def _what_is_wrong(node: Node, known: dict[Node, Any]) -> str:
         before, here, after = map(result, (-1.0, 0.0, 1.0))
         slope, ours = (after - before) / (2 * step), float(np.sum(gradient * direction))
         bound = TOLERANCE * max(1.0, abs(slope), abs(ours))
+        if np.isfinite(here) and not np.isfinite(slope):
+            return f"{_name(node)} is not finite beside this point,"
         if not np.isfinite(slope) or abs(slope - ours) <= bound:
             continue
         closer = (result(0.5) - result(-0.5)) / step

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, GradientError
 from ...tracer.records import record
+from ...tracer.tracebacks import hide_own_frames
 from ..autograd.rule_checks import is_floating, numbers
 from ..dispatch.compiled import function_name
 from ..transforms.transforms import vjp
@@ -26,6 +27,8 @@ MOST_ALONE = 256
 MOST_RESULTS = 64
 """Results among which the one that is wrong is looked for."""
 MOST_SHOWN = 5
+SAME = 1e-12
+"""Relative to the largest result: what two equal calls may differ by, as sums in another order do."""
 
 
 def check_gradients(
@@ -46,9 +49,10 @@ def check_gradients(
 
     Raises:
         GradientError: entries that differ, with both values, and the rule to blame, with its line: the one
-            that differs from the differences of its own function.
-        ArgumentError: `order` is neither 1 nor 2, nothing among the arguments is floating, or something is,
-            or is returned, and neither float64 nor complex128.
+            that differs from the differences of its own function. Or the function gives another value when
+            it is called again.
+        ArgumentError: `order` is neither 1 nor 2, nothing among the arguments or results is floating, or
+            something is, and neither float64 nor complex128.
 
     Example:
         >>> check_gradients(lambda x: (np.sin(x) * x).sum(), np.array([0.5, 2.0]))
@@ -56,15 +60,54 @@ def check_gradients(
     __tracebackhide__ = True
     if order not in (1, 2):
         raise ArgumentError(f"check_gradients: order may be 1 or 2, found {order!r}.")
+    if not callable(function):
+        raise ArgumentError(
+            f"check_gradients: expected a function and then its arguments, found {type(function).__name__}."
+        )
     checked, given = _of_leaves(function, args)
     point = Leaves(given.leaves, given.labels)
-    value = _Floating(function(*given.with_leaves(point.copies())), "value")
+    value = _Floating(_called(function, given.with_leaves(point.copies())), "value")
+    if not value.leaves:
+        raise ArgumentError(
+            f"check_gradients: nothing that {function_name(function)} returns is floating, so there is "
+            "nothing to check."
+        )
     results = Leaves(value.leaves, value.labels)
+    _require_same_again(function, results, _called(checked, point.copies()))
     random = np.random.default_rng(seed)
     first = _Derivative(checked, point, results, _weights(results, random), (atol, rtol), random)
     for derivative in [first] if order == 1 else [first, first.of_gradient()]:
-        if message := derivative.disagreement():
+        with np.errstate(all="ignore"):  # beside the point, where the user does not ask for values
+            message = derivative.disagreement()
+        if message:
             raise GradientError(f"gradcheck of {function_name(function)}: {message}")
+
+
+def _called(function: Function, args: Sequence[Any]) -> Any:
+    """What the user's function returns; an error of its own shows none of pullback's frames."""
+    try:
+        return function(*args)
+    except Exception as error:
+        hide_own_frames(error)
+        raise
+
+
+def _require_same_again(function: Function, results: Leaves, again: Sequence[Any]) -> None:
+    """Raise GradientError where random numbers or state change a function between two calls."""
+    first, second = results.vector(results.examples), results.vector(again)
+    if first.shape == second.shape:
+        bound = SAME * np.abs(first[np.isfinite(first)]).max(initial=1.0)
+        differs = ~np.isclose(first, second, rtol=0.0, atol=bound, equal_nan=True)
+        if not differs.any():
+            return
+        which = int(np.argmax(differs))
+        how = f"{results.label(which)} is {first[which]:.9g} and then {second[which]:.9g}"
+    else:
+        how = f"it returns {first.size} numbers and then {second.size}"
+    raise GradientError(
+        f"gradcheck of {function_name(function)}: called again with the same arguments it returns something "
+        f"else ({how}), so differences say nothing. Pass what it draws or keeps as an argument."
+    )
 
 
 # --- vectors of numbers -------------------------------------------------------------------------------------
@@ -163,7 +206,7 @@ def _of_leaves(function: Function, args: tuple[Any, ...]) -> tuple[Function, _Fl
         )
 
     def of_leaves(*leaves: Any) -> list[Any]:
-        return _Floating(function(*point.with_leaves(leaves)), "value").leaves
+        return _Floating(_called(function, point.with_leaves(leaves)), "value").leaves
 
     of_leaves.__name__ = function_name(function)  # as errors call it
     return of_leaves, point

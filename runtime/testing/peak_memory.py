@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...codegen.account import Array
+from ...tracer.errors import ArgumentError
 from ...tracer.records import record
 from ..dispatch.inspection import Inspection
 
@@ -71,6 +72,7 @@ def peak_bytes(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> in
         >>> peak_bytes(pb.compile(lambda x: 2 * x), np.ones(1000)) // 1000
         8
     """
+    __tracebackhide__ = True
     function(*args, **kwargs)
     with watched() as peak:
         function(*args, **kwargs)
@@ -84,6 +86,11 @@ def assert_peak_bytes(limit: int, function: Callable[..., Any], /, *args: Any, *
         >>> assert_peak_bytes(10_000, pb.compile(lambda x: 2 * x), np.ones(1000))
     """
     __tracebackhide__ = True
+    if not isinstance(limit, int) or not callable(function):
+        raise ArgumentError(
+            "assert_peak_bytes: expected a number of bytes, a function and its arguments, found "
+            f"{type(limit).__name__} and {type(function).__name__}."
+        )
     found = peak_bytes(function, *args, **kwargs)
     if found <= limit:
         return

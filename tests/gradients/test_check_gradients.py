@@ -82,6 +82,7 @@ def test_parts_of_complex_numbers_are_entries() -> None:
     message = failure(lambda z: abs(twice(z)).sum(), np.array([3.0 + 4j]), order=1)
     assert "d z[0].imag" in message.replace("value / ", "")
     assert "z[0].real" not in message
+    assert "the rule of twice" in message
 
 
 @pytest.mark.parametrize(
@@ -89,11 +90,34 @@ def test_parts_of_complex_numbers_are_entries() -> None:
     [
         (lambda x: abs(x - 1).sum(), "has a kink or a jump at this point"),
         (lambda x: np.maximum(x, 1.0).sum(), "Numbers that are compared are equal"),
+        (lambda x: np.sqrt(x - 1).sum(), "sqrt is not finite beside this point"),
         (lambda x: (pb.stop_gradient(x) * x).sum(), "A gradient is stopped at test_check_gradients.py"),
     ],
 )
 def test_what_is_no_rules_fault_is_said(function: Callable[..., Any], text: str) -> None:
     assert text in failure(function, np.array([1.0, 2.0]))
+
+
+def test_what_another_call_changes_is_no_function() -> None:
+    noise = np.random.default_rng(0)
+    message = failure(lambda x: {"a": x * noise.normal()}, 2.0)
+    assert "called again with the same arguments it returns something else (value['a'] is 0.25" in message
+
+
+@pytest.mark.filterwarnings("error")
+def test_beside_the_point_nobody_is_warned() -> None:
+    message = failure(lambda x: np.sqrt(x), 0.0)
+    assert "inf by the rules, nan by differences" in message
+
+
+def test_errors_of_the_users_show_none_of_pullbacks_frames() -> None:
+    def broken(x: Any) -> Any:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no") as caught:
+        check_gradients(broken, 1.0)
+    shown = [entry.name for entry in caught.traceback if not entry.ishidden(caught)]
+    assert shown == ["test_errors_of_the_users_show_none_of_pullbacks_frames", "broken"]
 
 
 @pytest.mark.parametrize(
@@ -102,6 +126,8 @@ def test_what_is_no_rules_fault_is_said(function: Callable[..., Any], text: str)
         (lambda x: x.astype(np.float32).sum(), (np.ones(3),), "value is float32"),
         (lambda x: x.sum(), (np.ones(3, np.float32),), "x is float32"),
         (lambda n: n, (3,), "no argument of function is floating"),
+        (lambda x: None, (1.0,), "nothing that function returns is floating"),
+        (1.0, (np.sin,), "expected a function and then its arguments, found float"),
     ],
 )
 def test_what_differences_cannot_tell_is_refused(

@@ -1,8 +1,12 @@
 """The plugin of pytest, in sessions of its own."""
 
+import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import pullback as pb
 
 HEADER = "import numpy as np\nimport pullback as pb\nimport pytest\n"
 
@@ -11,6 +15,12 @@ def run(pytester: pytest.Pytester, test: str, *options: str) -> pytest.RunResult
     """A session with one file of tests, in a process of its own."""
     pytester.makepyfile(test_model=HEADER + test)
     return pytester.runpytest_subprocess("-p", "pytest_pullback", "-p", "no:cacheprovider", *options)
+
+
+def run_here(pytester: pytest.Pytester, test: str, *options: str) -> pytest.RunResult:
+    """One whose tests do not ask for pullback, in this process, which takes less time."""
+    pytester.makepyfile(test_model=f"import pytest\n{test}")
+    return pytester.runpytest_inprocess("-p", "pytest_pullback", "-p", "no:cacheprovider", *options)
 
 
 @pytest.mark.drawn(4)
@@ -129,28 +139,90 @@ def test(gradcheck, order):
 # --- generated source ---------------------------------------------------------------------------------------
 
 GOLDEN = """
-def test_source(golden_source):
-    golden_source(pb.value_and_grad(lambda x: np.tanh(x).sum()), np.ones(3))
+def test_source(golden_text):
+    golden_text("tanh")
 """
 
 
-def test_golden_source_is_written_and_compared(pytester: pytest.Pytester) -> None:
-    found = run(pytester, GOLDEN)
+def test_golden_files_are_written_and_compared(pytester: pytest.Pytester) -> None:
+    found = run_here(pytester, GOLDEN)
     found.assert_outcomes(failed=1)
     found.stdout.fnmatch_lines(["*There is no model.source.txt yet*--update-golden*"])
-    run(pytester, GOLDEN, "--update-golden").assert_outcomes(passed=1)
-    path = pytester.path / "golden" / "model.source.txt"
-    assert "for i in range(n):" in path.read_text()
-    run(pytester, GOLDEN).assert_outcomes(passed=1)
-    changed = run(pytester, GOLDEN.replace("tanh", "exp"))
+    run_here(pytester, GOLDEN, "--update-golden").assert_outcomes(passed=1)
+    assert (pytester.path / "golden" / "model.source.txt").read_text() == "tanh\n"
+    run_here(pytester, GOLDEN).assert_outcomes(passed=1)
+    changed = run_here(pytester, GOLDEN.replace("tanh", "exp"))
     changed.assert_outcomes(failed=1)
-    changed.stdout.fnmatch_lines(["*-*tanh(x[[]i])*", "*+*exp(x[[]i])*", "*If it is meant*--update-golden*"])
+    changed.stdout.fnmatch_lines(["*-tanh", "*+exp", "*If it is meant*--update-golden*"])
+
+
+@pytest.mark.drawn(4)
+def test_golden_source_is_that_for_the_reference_machine(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pullback.testing import reference_source
+
+    monkeypatch.delenv("PULLBACK_MACHINE")
+    run(pytester, """
+def test_source(golden_source):
+    golden_source(pb.value_and_grad(lambda x: np.tanh(x).sum()), np.ones(3))
+""", "--update-golden").assert_outcomes(passed=1)
+    text = (pytester.path / "golden" / "model.source.txt").read_text()
+    ours = reference_source(pb.value_and_grad(lambda x: np.tanh(x).sum()), np.ones(3))
+    assert [line for line in text.splitlines() if "#" not in line and "def " not in line] == [
+        line for line in ours.splitlines() if "#" not in line and "def " not in line
+    ]
 
 
 def test_golden_files_lie_where_the_configuration_says(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\npullback_golden = expected/source")
-    run(pytester, GOLDEN, "--update-golden").assert_outcomes(passed=1)
+    run_here(pytester, GOLDEN, "--update-golden").assert_outcomes(passed=1)
     assert [path.name for path in (pytester.path / "expected" / "source").iterdir()] == ["model.source.txt"]
+
+
+def test_tests_with_one_golden_file_are_named(pytester: pytest.Pytester) -> None:
+    folder = pytester.path / "golden"
+    folder.joinpath("model.unreadable.txt").mkdir(parents=True)
+    folder.joinpath("model.end_of_lines.txt").write_text("one\r\ntwo\r\n", newline="")
+    found = run_here(pytester, r"""
+@pytest.mark.parametrize("text", ["a b", "a-b"])
+def test_parameters(golden_text, text):
+    golden_text(text)
+
+class TestOne:
+    def test(self, golden_text):
+        golden_text("one")
+
+class TestTwo:
+    def test(self, golden_text):
+        golden_text("two")
+
+def test_twice(golden_text):
+    golden_text("one")
+    golden_text("one")
+    golden_text("two")
+
+def test_names(golden_text):
+    golden_text("one", name="first/../line")
+    golden_text("two", name="second")
+
+def test_end_of_lines(golden_text):
+    golden_text("one\r\ntwo")
+
+def test_unreadable(golden_text):
+    golden_text("one")
+""", "--update-golden")
+    found.assert_outcomes(passed=4, failed=4)
+    found.stdout.fnmatch_lines([
+        "*model.parameters-a-b.txt is the golden file of test_model.py::test_parameters?a-b? as well*",
+        "*This test has another text for model.twice.txt already: give each a `name=`.",
+        "*The golden file */golden/model.unreadable.txt cannot be used: *",
+    ])  # fmt: skip
+    found.stdout.no_fnmatch_line("*pytest_pullback.py*")
+    assert {path.name for path in folder.iterdir() if path.is_file()} == {
+        "model.TestOne.test.txt", "model.TestTwo.test.txt", "model.twice.txt", "model.end_of_lines.txt",
+        "model.names.first-line.txt", "model.names.second.txt",
+    }  # fmt: skip
 
 
 # --- ways to run --------------------------------------------------------------------------------------------
@@ -206,15 +278,23 @@ def test(monkeypatch):
     run(pytester, test, "--pullback-check").assert_outcomes(passed=1)
 
 
-@pytest.mark.drawn(6)
 def test_only_one_way_can_be_chosen(pytester: pytest.Pytester) -> None:
-    found = run(pytester, "", "--pullback-check", "--pullback-uncompiled")
+    found = run_here(pytester, "", "--pullback-check", "--pullback-uncompiled")
     found.stderr.fnmatch_lines(["*exclude each other*"])
 
 
-def test_an_unknown_way_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    import pullback as pb
+def test_a_way_holds_for_its_session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several in one process, as in a notebook."""
+    monkeypatch.delenv("PULLBACK_RUN", raising=False)
+    run_here(pytester, """
+def test_way():
+    import os
+    assert os.environ["PULLBACK_RUN"] == "uncompiled"
+""", "--pullback-uncompiled").assert_outcomes(passed=1)
+    assert "PULLBACK_RUN" not in os.environ
 
+
+def test_an_unknown_way_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULLBACK_RUN", "fast")
     with pytest.raises(pb.errors.ArgumentError, match="PULLBACK_RUN is 'fast'.*uncompiled"):
         pb.compile(lambda x: x * 2)(1.0)
@@ -248,14 +328,23 @@ def test_marked_with_enough():
 @pytest.mark.assert_peak_bytes
 def test_marked_without_number():
     pass
+
+@pytest.mark.assert_no_recompile(1)
+def test_marked_with_what_means_nothing():
+    pass
+
+def test_without_limit(assert_peak_bytes):
+    assert_peak_bytes(double, np.ones(3))
 """, "--strict-markers")
-    found.assert_outcomes(passed=2, failed=3)
+    found.assert_outcomes(passed=2, failed=5)
     found.stdout.no_fnmatch_line("*pytest_pullback.py*")
     found.stdout.fnmatch_lines([
         "*bytes at the peak of the call, and at most 700,000 are allowed.*",
         "*value: float64?100000?, 800,000 bytes, an output*",
         "*bytes at the peak, and at most 700,000 are allowed.*",
         "Say how many bytes: `@pytest.mark.assert_peak_bytes(4096)`.",
+        "The mark takes no arguments: `@pytest.mark.assert_no_recompile`.",
+        "*expected a number of bytes, a function and its arguments, found CompiledFunction and ndarray.",
     ])  # fmt: skip
 
 
