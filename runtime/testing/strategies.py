@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ...tracer.errors import ArgumentError
+from ...tracer.spec import CONTINUOUS
 from ..dispatch.ahead import ArraySpec, TensorSpec
 from ..tensors.creation import tensor
 from ..values.flatten import flatten, unflatten
@@ -20,8 +21,19 @@ LARGEST = 10.0
 """What numbers are bounded by unless told otherwise: exp and its kin stay finite, and differences precise."""
 
 
-def numbers(smallest: float = -LARGEST, largest: float = LARGEST, dtype: Any = np.float64) -> Strategy:
-    """Finite numbers between two bounds, no subnormal ones; of a complex dtype both parts are such.
+def numbers(
+    smallest: float = -LARGEST, largest: float = LARGEST, dtype: Any = np.float64,
+    *, allow_nan: bool = False, allow_infinity: bool = False,
+) -> Strategy:  # fmt: skip
+    """Numbers between two bounds, no subnormal ones; of a complex dtype both parts are such.
+
+    Args:
+        smallest, largest: the bounds; of float32 and float16 the nearest numbers inside.
+        dtype: what the numbers can be told by.
+        allow_nan, allow_infinity: whether there are nan, or both infinities, among them.
+
+    Raises:
+        ArgumentError: no number of the dtype lies between the bounds.
 
     Example:
         >>> numbers(0.5, 2.0).filter(lambda x: x > 1.0)  # doctest: +ELLIPSIS
@@ -31,19 +43,34 @@ def numbers(smallest: float = -LARGEST, largest: float = LARGEST, dtype: Any = n
     if dtype.kind == "b":
         return st.booleans()
     if dtype.kind in "iu":
-        lowest = max(int(np.ceil(smallest)), np.iinfo(dtype).min)
-        return st.integers(lowest, min(int(np.floor(largest)), np.iinfo(dtype).max))
+        limits = np.iinfo(dtype)
+        lowest, highest = max(np.ceil(smallest), limits.min), min(np.floor(largest), limits.max)
+        _require_between(lowest, highest, smallest, largest, dtype)
+        return st.integers(int(lowest), int(highest))
     if dtype.kind == "c":
-        part = numbers(smallest, largest, f"f{dtype.itemsize // 2}")
+        part_dtype = f"f{dtype.itemsize // 2}"
+        part = numbers(smallest, largest, part_dtype, allow_nan=allow_nan, allow_infinity=allow_infinity)
         return st.builds(complex, part, part)
     if dtype.kind != "f":
         raise ArgumentError(f"strategies.numbers: no numbers of dtype {dtype}.")
-    bounds = [float(dtype.type(one)) for one in (smallest, largest)]
-    return st.floats(*bounds, allow_nan=False, allow_subnormal=False, width=_width(dtype))
+    lowest, highest = _inside(smallest, dtype, 1), _inside(largest, dtype, -1)
+    _require_between(lowest, highest, smallest, largest, dtype)
+    finite = st.floats(lowest, highest, allow_nan=False, allow_subnormal=False, width=8 * dtype.itemsize)
+    special = [np.nan] * allow_nan + [np.inf, -np.inf] * allow_infinity
+    return finite | st.sampled_from(special) if special else finite
 
 
-def _width(dtype: np.dtype) -> Any:
-    return 8 * dtype.itemsize
+def _inside(bound: float, dtype: Any, direction: int) -> float:
+    """The nearest number of a dtype that is not beyond a bound, upwards or downwards of it."""
+    with np.errstate(over="ignore"):
+        found = dtype.type(bound)
+    is_beyond = direction * (float(found) - bound) < 0 or np.isinf(found)
+    return float(np.nextafter(found, dtype.type(direction * np.inf)) if is_beyond else found)
+
+
+def _require_between(lowest: float, highest: float, smallest: float, largest: float, dtype: Any) -> None:
+    if not lowest <= highest:
+        raise ArgumentError(f"strategies.numbers: no {dtype} lies between {smallest} and {largest}.")
 
 
 def shapes(dims: int = 2, sides: int = 4) -> Strategy:
@@ -79,12 +106,13 @@ def tensors(
     shape: Strategy | tuple[int, ...] | int | None = None, dtype: Any = np.float64,
     elements: Strategy | None = None, requires_grad: bool = True,
 ) -> Strategy:  # fmt: skip
-    """Tensors, as `arrays` gives arrays."""
+    """Tensors, as `arrays` gives arrays; those of integers and truth values require no gradient."""
+    return _tensors(arrays(shape, dtype, elements), requires_grad and np.dtype(dtype).kind in CONTINUOUS)
 
-    def made(array: np.ndarray) -> Tensor:
-        return tensor(array, requires_grad=requires_grad)
 
-    return arrays(shape, dtype, elements).map(made)
+@st.composite  # and no `map`, which hypothesis shows as calls of ours
+def _tensors(draw: st.DrawFn, given: Strategy, requires_grad: bool) -> Tensor:
+    return tensor(draw(given), requires_grad=requires_grad)
 
 
 def parameters(like: Any, elements: Callable[[Any], Strategy] | None = None) -> Strategy:
@@ -99,8 +127,12 @@ def parameters(like: Any, elements: Callable[[Any], Strategy] | None = None) -> 
         >>> parameters({"w": ArraySpec((3, 2)), "layers": [np.zeros(2), 0.0]})  # doctest: +SKIP
     """
     leaves, structure = flatten(like)
-    drawn = st.tuples(*(_leaf(one, elements) for one in leaves))
-    return drawn.map(lambda found: unflatten(structure, list(found)))
+    return _parameters(structure, [_leaf(one, elements) for one in leaves])
+
+
+@st.composite
+def _parameters(draw: st.DrawFn, structure: Any, leaves: Sequence[Strategy]) -> Any:
+    return unflatten(structure, [draw(one) for one in leaves])
 
 
 def _leaf(leaf: Any, elements: Callable[[Any], Strategy] | None) -> Strategy:

@@ -348,37 +348,6 @@ def test_without_limit(assert_peak_bytes):
     ])  # fmt: skip
 
 
-# --- strategies ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.drawn(6)
-def test_strategies_of_hypothesis_give_what_they_promise(pytester: pytest.Pytester) -> None:
-    found = run(pytester, """
-from typing import NamedTuple
-from hypothesis import given, settings
-from pullback.testing import check_gradients, strategies as st
-
-class Layer(NamedTuple):
-    w: object
-    b: object
-
-LAYER = Layer(pb.ArraySpec((3, 2)), pb.TensorSpec((2,), requires_grad=True))
-LIKE = {"layer": LAYER, "scale": 1.0, "name": "a"}
-
-@settings(max_examples=20, deadline=None)
-@given(st.parameters(LIKE), st.arrays(dtype=np.complex64), st.arrays((2,), elements=st.numbers(1.0, 2.0)))
-def test(params, z, x):
-    layer = params["layer"]
-    assert isinstance(layer, Layer) and params["name"] == "a" and type(params["scale"]) is float
-    assert layer.w.shape == (3, 2) and layer.w.dtype == np.float64 and np.isfinite(layer.w).all()
-    assert isinstance(layer.b, pb.Tensor) and layer.b.requires_grad and layer.b.shape == (2,)
-    assert z.dtype == np.complex64 and np.isfinite(z).all()
-    assert (1 <= x).all() and (x <= 2).all()
-    check_gradients(lambda x: (np.log(x) * x).sum(), x)
-""")
-    found.assert_outcomes(passed=1)
-
-
 def test_the_plugin_is_installed_under_its_own_name() -> None:
     import pytest_pullback
 
