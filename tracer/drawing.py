@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -56,9 +57,10 @@ def _by_graphviz(graph: Graph) -> str | None:
     )
     for node, number in numbers.items():
         drawing.node(
-            number, graphviz.escape("\n".join(_words(node))), color=_colour(node, graph), tooltip=_place(node)
-        )
-    drawing.edges(_edges(numbers))
+            str(number), graphviz.escape("\n".join(_words(node))),
+            color=_colour(node, graph), tooltip=_place(node),
+        )  # fmt: skip
+    drawing.edges((str(start), str(end)) for start, end in _edges(numbers))
     try:
         return str(drawing.pipe(format="svg", encoding="utf-8"))
     except graphviz.ExecutableNotFound:
@@ -76,33 +78,57 @@ def _by_matplotlib(graph: Graph) -> str | None:
     drawing: Any = networkx.DiGraph()
     drawing.add_nodes_from(numbers.values())
     drawing.add_edges_from(_edges(numbers))
-    layers = list(networkx.topological_generations(drawing))
-    for place, layer in enumerate(layers):
-        for number in layer:
-            drawing.nodes[number]["layer"] = -place
+    layers = _layers(numbers)
+    for number, layer in layers.items():
+        drawing.nodes[number]["layer"] = -layer
     places = networkx.multipartite_layout(drawing, subset_key="layer", align="horizontal")
-    figure = Figure(figsize=(2.2 * max(map(len, layers), default=1) + 1, 0.9 * len(layers) + 0.5))
+    widest = max(Counter(layers.values()).values(), default=1)
+    figure = Figure(figsize=(1.7 * widest + 1, 0.7 * len(set(layers.values())) + 0.5))
     FigureCanvasSVG(figure)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.axis("off")
     axes.margins(0.2, 0.08)
-    networkx.draw_networkx_edges(drawing, places, ax=axes, edge_color=COLOURS["value"], node_size=1600)
+    axes.update_datalim(list(places.values()))
+    axes.autoscale_view()
+    boxes = {}
     for node, number in numbers.items():
         box = {"boxstyle": "round", "facecolor": PAPER, "edgecolor": _colour(node, graph)}
         look: dict[str, Any] = {"size": 7, "family": "monospace", "color": INK, "bbox": box}
-        x, y = places[number]
-        axes.text(x, y, "\n".join(_words(node)), ha="center", va="center", **look)
+        words = axes.text(*places[number], "\n".join(_words(node)), ha="center", va="center", **look)
+        boxes[number] = words.get_bbox_patch()
+    for start, end in drawing.edges:
+        is_long = layers[end] > layers[start] + 1  # straight it would run through boxes
+        arrow = {
+            "arrowstyle": "-|>", "color": COLOURS["value"], "shrinkA": 0, "shrinkB": 0,
+            "patchA": boxes[start], "patchB": boxes[end],
+            "connectionstyle": "arc3,rad=0.3" if is_long else "arc3",
+        }  # fmt: skip
+        axes.annotate("", places[end], places[start], arrowprops=arrow)
     file = io.StringIO()
-    figure.savefig(file, format="svg", transparent=True)
+    figure.savefig(file, format="svg", transparent=True, bbox_inches="tight")
     return file.getvalue()
 
 
-def _numbers(graph: Graph) -> dict[Node, str]:
+def _numbers(graph: Graph) -> dict[Node, int]:
     """What to call the values, the inputs that nothing reads among them."""
-    return {node: str(number) for number, node in enumerate(dict.fromkeys((*graph.inputs, *graph.nodes)))}
+    return {node: number for number, node in enumerate(dict.fromkeys((*graph.inputs, *graph.nodes)))}
 
 
-def _edges(numbers: dict[Node, str]) -> Iterator[tuple[str, str]]:
+def _layers(numbers: dict[Node, int]) -> dict[int, int]:
+    """Each value is below those that it is computed of, and an input just above what first reads it."""
+    found: dict[int, int] = {}
+    first: dict[Node, int] = {}
+    for node, number in numbers.items():
+        if node.operands:
+            found[number] = 1 + max(found.get(numbers[one], 0) for one in node.operands)
+            for operand in node.operands:
+                first[operand] = min(found[number], first.get(operand, found[number]))
+    return {
+        number: found[number] if node.operands else first.get(node, 1) - 1 for node, number in numbers.items()
+    }
+
+
+def _edges(numbers: dict[Node, int]) -> Iterator[tuple[int, int]]:
     for node, number in numbers.items():
         yield from ((numbers[operand], number) for operand in dict.fromkeys(node.operands))
 

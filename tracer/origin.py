@@ -256,6 +256,7 @@ def _changed_at(code: CodeType, instruction: int) -> str:
 
 
 def _origin_at(code: CodeType, instruction: int) -> Origin:
+    _read_anew(code)
     start, end, column, end_column = list(code.co_positions())[instruction // 2]
     line = start or code.co_firstlineno
     is_store = opname[code.co_code[instruction]].startswith("STORE_")
@@ -388,8 +389,20 @@ def _covers(statement: ast.stmt, line: int) -> bool:
     return first <= line <= (statement.end_lineno or statement.lineno)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
+def _read_anew(code: CodeType) -> None:
+    """Look whether the file of a function has changed, once: new code in it comes from a module reloaded."""
+    linecache.checkcache(code.co_filename)
+
+
 def _statements(filename: str) -> _Statements:
+    linecache.getlines(filename)
+    return _statements_of(filename, *linecache.cache.get(filename, (0, None))[:2])
+
+
+@lru_cache(maxsize=256)
+def _statements_of(filename: str, size: int, time: float | None) -> _Statements:
+    """Those of a file that has this size, and was changed at this time."""
     try:
         return _Statements(ast.parse("".join(linecache.getlines(filename))))
     except (SyntaxError, ValueError):  # no Python source: a notebook magic, a template, a binary file

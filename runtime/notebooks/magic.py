@@ -16,6 +16,7 @@ from ..dispatch.compiled import compile as compiled
 from ..dispatch.inspection import Inspection, Source
 from ..values.tensor import Tensor
 
+NO_RESULT = "%%backward shows the code of a cell's result, and the cell ends"
 OPERANDS = (np.ndarray, np.floating, Tensor, float)
 
 
@@ -32,10 +33,12 @@ def load(shell: Any) -> None:
         before, next_number = dict(shell.user_ns), shell.execution_count
         number = shell.execution_count = max(1, next_number - 1)  # this cell is counted already
         try:
-            if not shell.run_cell(cell).success:
+            ran = shell.run_cell(cell)
+            if not ran.success:
                 return
         finally:
             shell.execution_count = next_number
+        from IPython.core.error import UsageError
         from IPython.display import display
 
         tree = ast.parse(shell.transform_cell(cell))
@@ -44,6 +47,8 @@ def load(shell: Any) -> None:
         shown = [one._latest_source() for one in functions if isinstance(one, Inspection)]
         sources = [one for one in shown if one is not None]
         if not sources and not line.split():
+            if isinstance(tree.body[-1], ast.Expr) and ran.result is None:
+                raise UsageError(f"{NO_RESULT} with an expression that is None.")
             filename = shell.compile.cache(shell.transform_cell(cell), number, raw_code=cell)
             sources = [source_of_cell(tree, filename, shell.user_ns, before)]
         for source in sources:
@@ -74,8 +79,10 @@ def source_of_cell(
         before: what they meant before it ran.
 
     Raises:
-        SyntaxError: it ends neither with an expression nor with an assignment to a name.
+        UsageError: it ends neither with an expression nor with an assignment to a name.
     """
+    from IPython.core.error import UsageError  # shown without traceback
+
     body = list(tree.body)
     match body[-1]:
         case ast.Expr(value):
@@ -83,7 +90,7 @@ def source_of_cell(
         case ast.Assign([ast.Name(name)]) | ast.AugAssign(ast.Name(name)) | ast.AnnAssign(ast.Name(name)):
             body.append(ast.Return(ast.Name(name, ast.Load())))
         case _:
-            raise SyntaxError("%%backward: the cell ends neither with an expression nor with an assignment.")
+            raise UsageError(f"{NO_RESULT} neither with an expression nor with an assignment.")
     assigned = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and not _is_read(one)}
     wanted = [
         name for name in _names_read(tree)

@@ -133,6 +133,7 @@ def _generated(lines: Sequence[tuple[str, tuple[Origin, ...]]], marks: dict[Plac
 def _excerpts(places: Sequence[Place], marks: dict[Place, str]) -> Iterator[Excerpt]:
     """The functions that hold the places, those of the first file first."""
     for filename in dict.fromkeys(filename for filename, _ in places):
+        linecache.checkcache(filename)
         source = linecache.getlines(filename)
         if not source:
             continue

@@ -25,7 +25,7 @@ def shell() -> Iterator[Any]:
 def run(shell: Any, cell: str, capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
     shell.run_cell(cell, store_history=True)
-    return re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    return re.sub(r"\x1b\[[\d;]*m", "", "".join(capsys.readouterr()))
 
 
 def test_a_cell_without_compiled_functions_is_a_function_itself(
@@ -65,7 +65,10 @@ def test_what_has_no_code_yet_is_said(shell: Any, capsys: pytest.CaptureFixture[
 
 def test_a_cell_without_result_is_an_error(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shown = run(shell, "%%backward\nimport math", capsys)
+    assert "UsageError: %%backward shows the code of a cell's result" in shown
     assert "ends neither with an expression nor with an assignment" in shown
+    assert "magic.py" not in shown
+    assert "ends with an expression that is None" in run(shell, "%%backward\nprint(x)", capsys)
 
 
 def test_an_error_in_the_cell_is_in_its_own_line(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,9 +1,11 @@
 """What notebooks show of compiled functions, sources, graphs and Tensors."""
 
+import importlib
 import itertools
 import re
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 import pullback as pb
 from pullback.runtime.notebooks import page
+from pullback.tracer import drawing
 
 X, W = np.linspace(0, 1, 5), np.full(5, 0.3)
 
@@ -123,6 +126,23 @@ def test_looking_at_a_function_traces_nothing() -> None:
     assert fresh.cache_info().traces == 0
 
 
+def test_of_a_module_that_was_reloaded_the_new_lines_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "reloaded_model.py"
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    path.write_text("def scaled(x):\n    old = x * 2.0\n    return old.sum()\n")
+    module = importlib.import_module("reloaded_model")
+    assert "old = x * 2.0" in pb.compile(module.scaled).source(X)
+    path.write_text("# moved\ndef scaled(x):\n    renewed = x * 5.0 + x\n    return renewed.sum()\n")
+    importlib.reload(module)
+    source = pb.compile(module.scaled).source(X)
+    assert "reloaded_model.py:3  renewed = x * 5.0 + x" in source
+    assert "old" not in source
+    assert "renewed = " in Parsed(source._repr_html_()).text
+
+
 def test_text_of_the_users_is_no_markup() -> None:
     @pb.compile
     def compared(x: Any) -> Any:
@@ -182,6 +202,17 @@ def test_a_graph_as_a_picture(missing: tuple[str, ...], monkeypatch: pytest.Monk
     assert found._repr_svg_() == found
     for word in ("hidden", "tanh", "gate", "float64[5]"):
         assert word in found
+
+
+def test_the_layers_of_a_picture_put_inputs_beside_their_reader() -> None:
+    def chained(x: Any, y: Any) -> Any:
+        return pb.exp(pb.sin(pb.tanh(x))) * y
+
+    graph = pb.compile(chained).graph(X, W)
+    numbers = drawing._numbers(graph)
+    layers = drawing._layers(numbers)
+    named = {node.name or node.operator.name: layers[number] for node, number in numbers.items()}
+    assert named == {"x": 0, "tanh": 1, "sin": 2, "exp": 3, "y": 3, "multiply": 4}
 
 
 def test_a_picture_takes_something_that_draws(monkeypatch: pytest.MonkeyPatch) -> None:
