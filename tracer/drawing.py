@@ -94,7 +94,8 @@ def _by_matplotlib(graph: Graph) -> str | None:
     for node, number in numbers.items():
         box = {"boxstyle": "round", "facecolor": PAPER, "edgecolor": _colour(node, graph)}
         look: dict[str, Any] = {"size": 7, "family": "monospace", "color": INK, "bbox": box}
-        words = axes.text(*places[number], "\n".join(_words(node)), ha="center", va="center", **look)
+        x, y = places[number]
+        words = axes.text(x, y, "\n".join(_words(node)), ha="center", va="center", **look)
         boxes[number] = words.get_bbox_patch()
     for start, end in drawing.edges:
         is_long = layers[end] > layers[start] + 1  # straight it would run through boxes
