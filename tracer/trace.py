@@ -245,9 +245,9 @@ class Trace:
         """How values would lie in memory, as far as that was asked."""
         self.input_strides: dict[Node, tuple[int, ...]] = {}
         """Of inputs that do not lie in C's order how they do."""
-        self.made_of: dict[Node, tuple[list[Node], bool]] = {}
+        self.made_of: dict[Node, tuple[list[Node], Any]] = {}
         """The arrays of which a function of NumPy's has made a value: if these lie in C's order, it does; and
-        whether it lies as the first one in any case."""
+        whether it lies as the first one in any case, or else what calls that function, to see how it lies."""
         self.layouts_matter = False
         """Whether the function has written into anything, as then it matters which reshapes are copies, or
         has asked how values lie."""

@@ -5,8 +5,9 @@ And `np.r_` and `np.c_`, which are indexed as if they were arrays.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..functions import PUBLIC
 from ..functions.common import array_dtype, as_dtype, fail
 from ..functions.selections.indexing import updated
 from ..functions.shapes import joining, movement
+from ..tape.apply import lay_in_order
 from ..tensors.conversion import holds_tensor, tensor_of
 from ..values.tensor import Tensor
 from .functions import FUNCTIONS, implements
@@ -132,7 +134,11 @@ class Vectorized:
         found = [_called(self.pyfunc, given | dict(zip(names, row)), len(args)) for row in zip(*flat)]
         if isinstance(found[0], tuple):
             return tuple(self._shaped(one, shape, place) for place, one in enumerate(zip(*found)))
-        return self._shaped(found, shape)
+        result = self._shaped(found, shape)
+        if self.signature is None and len(shape) > 1:
+            values = [one._value for one in arrays]
+            lay_in_order(result, values, lambda of: _with_all(map(of, values)))
+        return result
 
     def _inner(self, arrays: Sequence[Tensor]) -> list[int]:
         """How many dimensions of each argument the function takes."""
@@ -145,6 +151,11 @@ class Vectorized:
         """The results of all elements as an array."""
         rows = _stacked(results, np.dtype(self._real.otypes[place]) if self._real.otypes else None)
         return of_arrays(rows.reshape((*shape, *rows.shape[1:])))
+
+
+def _with_all(arrays: Iterable[np.ndarray]) -> np.ndarray:
+    """What lies as the result of a ufunc that takes all of these arrays."""
+    return functools.reduce(np.add, (np.zeros_like(one, np.int8) for one in arrays))
 
 
 def enumerated(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:

@@ -23,7 +23,7 @@ from .values import axis_of, places, promoted
 # --- by condition -------------------------------------------------------------------------------------------
 
 
-@implements(np.select)
+@implements(np.select, in_order="asked")
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
     """For each element that of the first choice whose condition holds."""
     if len(condlist) != len(choicelist):
@@ -42,7 +42,7 @@ def extract(condition: Any, arr: Any) -> Tensor:
     return tensor_of(arr).reshape(-1)[mask if array_dtype(mask).kind == "b" else PUBLIC["ne"](mask, 0)]
 
 
-@implements(np.compress)
+@implements(np.compress, in_order="asked")
 def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
     x = tensor_of(a)
     x, axis = (x.reshape(-1), 0) if axis is None else (x, axis_of(axis, x, "compress"))
@@ -65,7 +65,7 @@ def _flat_or(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
     return (x.reshape(-1), 0) if axis is None else (x, axis_of(axis, x, "delete or insert"))
 
 
-@implements(np.delete)
+@implements(np.delete, in_order="asked")
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
     """What is left without some positions of a dimension."""
     x, axis = _flat_or(tensor_of(arr), axis)
@@ -73,7 +73,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
     return selection.index_select(x, axis, tensor_of(left))
 
 
-@implements(np.insert)
+@implements(np.insert, in_order="asked")
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """With more slices of a dimension in front of some positions."""
     x, axis = _flat_or(tensor_of(arr), axis)

@@ -65,7 +65,7 @@ def eigenvalues(a: Any) -> Tensor:
 implements(np.linalg.svdvals)(lambda x, /: decompositions.svdvals(averaged(x)))
 
 
-@implements(np.linalg.svd)
+@implements(np.linalg.svd, in_order="asked")
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """U, the singular values in descending order, and V transposed; or the values alone."""
     x = symmetric(averaged(a)) if hermitian else averaged(a)

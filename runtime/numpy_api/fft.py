@@ -52,7 +52,7 @@ TRANSFORMS = {
 
 for _name, _transform in TRANSFORMS.items():
     if hasattr(np.fft, _name):
-        implements(getattr(np.fft, _name))(_transform)
+        implements(getattr(np.fft, _name), in_order="asked")(_transform)
 
 
 def _plainly(transform: Transform) -> Transform:

@@ -19,17 +19,27 @@ from ...tracer.lost_numbers import sizes_are_asked
 from ...tracer.ops.movement import flip
 from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, declared
-from ..functions.common import INTEGERS, NUMBERS, array_dtype, as_dtype, fail, filled, one_dim, scalar_of
+from ..functions.common import (
+    INTEGERS,
+    NUMBERS,
+    array_dtype,
+    as_dtype,
+    fail,
+    filled,
+    is_traced,
+    one_dim,
+    scalar_of,
+)
 from ..functions.matrices import contraction
 from ..functions.matrices.einsum import einsum_in_their_dtype, multi_dot
 from ..functions.selections import selection
 from ..functions.selections.assignment import copy_
 from ..functions.shapes import joining, movement, parts
-from ..tape.apply import apply, copied_in_order, laid_out
+from ..tape.apply import apply, copied_in_order, laid_out, lay_in_order
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
-from ..values.value_kinds import PythonNumber, as_array
-from .protocols import FUNCTIONS, converted, fresh
+from ..values.value_kinds import PythonNumber, as_array, tensors_among
+from .protocols import FUNCTIONS, Call, converted, fresh
 from .values import averaged, axes_of, axis_of, each_once, places, promoted, require_choice
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,7 +52,7 @@ def implements(*functions: Any, shares: bool = False, in_order: bool | str = Tru
         functions: NumPy's.
         shares: whether what they give may be their argument, or a view of it; else it has its own memory.
         in_order: whether what they give of arrays in C's order lies so as well; "K" if it lies as the first
-            one, whatever its order is.
+            one, whatever its order is; "asked" if NumPy is asked, of arrays in other orders.
     """
 
     def enter(implementation: F) -> F:
@@ -68,7 +78,10 @@ def implements(*functions: Any, shares: bool = False, in_order: bool | str = Tru
                         f"Tensor; supported: {', '.join(inspect.signature(implementation).parameters)}.",
                     )
             result = implementation(*arguments, **keywords)
-            return result if shares else fresh(result, (*arguments, *keywords.values()), in_order)
+            if shares:
+                return result
+            asked = Call(functions[0], arguments, keywords) if in_order == "asked" else None
+            return fresh(result, (*arguments, *keywords.values()), in_order, asked)
 
         for function in functions:
             FUNCTIONS[function] = call
@@ -364,7 +377,7 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     return as_array(contraction.tensordot_of_equal_sizes(x, y, axes))
 
 
-@implements(np.cross)
+@implements(np.cross, in_order="asked")
 def _cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Tensor:
@@ -379,12 +392,17 @@ def _cross(
 
 @implements(np.einsum, shares=True)
 def _einsum(*operands: Any, optimize: Any = False) -> Tensor:
-    if isinstance(operands[0], str):
-        return einsum_in_their_dtype(operands[0], *promoted(operands[1:]))
-    arrays = operands[0 : len(operands) // 2 * 2 : 2]
     rest = list(operands)
-    rest[0 : len(arrays) * 2 : 2] = promoted(arrays)
-    return einsum_in_their_dtype(*rest)
+    if isinstance(operands[0], str):
+        rest[1:] = promoted(operands[1:])
+    else:
+        arrays = operands[0 : len(operands) // 2 * 2 : 2]
+        rest[0 : len(arrays) * 2 : 2] = promoted(arrays)
+    given = list(tensors_among(rest))
+    result = einsum_in_their_dtype(*rest)
+    if len(given) > 1 and is_traced(result):  # of one operand it may be a view
+        lay_in_order(result, [one._value for one in given], Call(np.einsum, rest, {"optimize": optimize}))
+    return result
 
 
 # --- elements -----------------------------------------------------------------------------------------
@@ -468,7 +486,7 @@ def _nan_to_num(
     return found if copy or not given.ndim else copy_(given, found)
 
 
-implements(np.take_along_axis)(
+implements(np.take_along_axis, in_order="asked")(
     lambda arr, indices, axis=-1: selection.take_along_dim(tensor_of(arr), tensor_of(indices), axis)
 )
 implements(np.sinc)(lambda x: PUBLIC["sinc"](averaged(x)))

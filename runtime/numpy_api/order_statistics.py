@@ -39,7 +39,7 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None)
     return ordered_values(x, axis)
 
 
-@implements(np.argsort, in_order="K")
+@implements(np.argsort, in_order="asked")
 def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Tensor:
     """The positions that sort; equal elements as NumPy leaves them where it need not keep their order."""
     require_choice(kind, SORTS, "argsort", "kind")
@@ -76,7 +76,7 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Tens
     return sort(x, dim)
 
 
-@implements(np.argpartition, in_order="K")
+@implements(np.argpartition, in_order="asked")
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Tensor:
     return argsort(a, axis)
 
@@ -101,7 +101,7 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     return _shaped(PUBLIC["where"](PUBLIC["isnan"](last), last, middle), x, axis, keepdims, 0)
 
 
-@implements(np.quantile)
+@implements(np.quantile, in_order="asked")
 def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
     """Between the elements in order, at shares q of the way; every method of NumPy."""
     x = averaged(a)
@@ -122,7 +122,7 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
     return _shaped(found, x, axis, keepdims, shares.ndim)
 
 
-@implements(np.percentile)
+@implements(np.percentile, in_order="asked")
 def percentile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
     return quantile(a, _shares(q) / 100.0, axis, method=method, keepdims=keepdims)
 
@@ -153,7 +153,7 @@ def _shaped(found: Tensor, x: Tensor, axis: Any, keepdims: bool, extra: int) -> 
     return FUNCTIONS[np.moveaxis](found, range(-extra, 0), range(extra)) if extra else as_number(found)
 
 
-@implements(np.nanquantile)
+@implements(np.nanquantile, in_order="asked")
 def nanquantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """`quantile` of what is not nan; nan where there is nothing else."""
     x = averaged(a)
@@ -176,7 +176,7 @@ def nanquantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> 
     return _shaped(found, x, axis, keepdims, shares.ndim)
 
 
-@implements(np.nanpercentile)
+@implements(np.nanpercentile, in_order="asked")
 def nanpercentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     return nanquantile(a, _shares(q) / 100.0, axis, keepdims=keepdims)
 

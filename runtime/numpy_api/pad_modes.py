@@ -22,7 +22,7 @@ MODES = {"edge": "replicate", "reflect": "reflect", "wrap": "circular", "symmetr
 STATISTICS = {"maximum": np.amax, "minimum": np.amin, "mean": np.mean, "median": np.median}
 
 
-@implements(np.pad)
+@implements(np.pad, in_order="asked")
 def pad(
     array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0, end_values: Any = 0,
     stat_length: Any = None, reflect_type: str = "even",

@@ -21,6 +21,7 @@ from ...tracer.dims import python_type
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ...tracer.operator import Operator, Value, operators
 from ...tracer.ops.elementwise import logical_and, logical_or, logical_xor, power
+from ...tracer.records import record
 from ...tracer.spec import CONTINUOUS, SUPPORTED, spec_of
 from ...tracer.trace import current_trace, innermost
 from ..autograd.foreign_calls import call_python, outside_of_traces, sample_of
@@ -64,6 +65,7 @@ from ..tape.apply import apart_from, apply, lay_in_order, of_kind, standing_for,
 from ..tape.direct import direct
 from ..tensors.conversion import tensor_of
 from ..tensors.grown_arrays import GrownArray
+from ..values.flatten import flatten, unflatten
 from ..values.foreign import PandasObject
 from ..values.late_rules import rules_for
 from ..values.modes import is_recording
@@ -227,7 +229,8 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
         short = _direct_of[ufunc]
         if short is not None and (result := short(*inputs)) is not NotImplemented:
             return result
-    if not all(map(_is_operand, inputs)):
+    operands = (inputs[0], *inputs[2:]) if method == "at" else inputs  # whose second is an index
+    if not all(map(_is_operand, operands)):
         return NotImplemented
     out = options.pop("out", None)
     mask = options.pop("where", True) if method == "__call__" else True
@@ -250,15 +253,16 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
     return with_numbers_of_numpy(ufunc, settled(result, without_lists(inputs)))
 
 
-def fresh(result: Any, given: Iterable[Any], in_order: bool | str = False) -> Any:
+def fresh(result: Any, given: Iterable[Any], in_order: bool | str = False, call: Call | None = None) -> Any:
     """What a function of NumPy's gives, as a copy where it shows the memory of what it was given.
 
     Of arrays in C's order it lies in this order (`in_order`), however it was made: so NumPy shows it in
-    another shape, where others are copied.
+    another shape, where others are copied. `call` is given where NumPy is asked how it lies.
     """
     kind = type(result)
     if issubclass(kind, (list, tuple)):
-        own = [fresh(one, given, in_order) for one in result]
+        calls = [None if call is None else call.part(place) for place in range(len(result))]
+        own = [fresh(one, given, in_order, part) for one, part in zip(result, calls)]
         return result if all(map(is_, own, result)) else kind(own)
     if not issubclass(kind, Tensor) or issubclass(kind, NumpyScalar):
         return result
@@ -266,8 +270,32 @@ def fresh(result: Any, given: Iterable[Any], in_order: bool | str = False) -> An
     for one in tensors:
         result = apart_from(one, result)
     if in_order and len(result._value.shape) > 1:
-        lay_in_order(result, [one._value for one in tensors], in_order == "K")
+        lay_in_order(result, [one._value for one in tensors], call or in_order == "K")
     return result
+
+
+@record
+class Call:
+    """A call of a function of NumPy's: what it gives of other values, to see how its results lie."""
+
+    function: Callable[..., Any]
+    arguments: Sequence[Any]
+    keywords: Mapping[str, Any]
+    places: tuple[int, ...] = ()
+    """Where a result is among all that it gives."""
+
+    def part(self, place: int) -> Call:
+        return Call(self.function, self.arguments, self.keywords, (*self.places, place))
+
+    def __call__(self, standing: Callable[[Any], np.ndarray]) -> np.ndarray:
+        leaves, structure = flatten((list(self.arguments), dict(self.keywords)))
+        plain = [standing(leaf._value) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        arguments, keywords = unflatten(structure, plain)
+        with np.errstate(all="ignore"):
+            found = self.function(*arguments, **keywords)
+        for place in self.places:
+            found = found[place]
+        return np.asarray(found)
 
 
 def takes_options(short: Callable[..., Any]) -> bool:

@@ -24,7 +24,7 @@ from ..functions.shapes import grids, joining, parts
 from ..numpy_api.protocols import FUNCTIONS
 from ..numpy_api.values import as_python_number, averaged, floats, promoted, require_vector
 from ..solvers.requirements import Failure, require
-from ..tape.apply import apply
+from ..tape.apply import apply, left_in_order
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 
@@ -136,6 +136,8 @@ def _solved_triangle(
         x, lower = x.mT if trans in (1, "T") else x.mH, not lower
     right = y[:, None] if y.ndim == 1 else y
     found = linalg.solve_triangular(x, right, upper=not lower, unitriangular=unit_diagonal)
+    if found.ndim == 2:
+        left_in_order(found, "F")  # as LAPACK leaves it
     return found[:, 0] if y.ndim == 1 else found
 
 

@@ -37,7 +37,7 @@ from ...tracer.origin import fail
 from ...tracer.quiet import Quiet
 from ...tracer.spec import COMPLEX, CONTINUOUS, INT64, real_dtype
 from ...tracer.trace import Trace, current_trace, innermost
-from ..values.memory_order import in_order, is_in_order, reshaped_in_place
+from ..values.memory_order import Maker, in_order, is_in_order, note_order, reshaped_in_place
 from ..values.modes import is_recording
 from ..values.nodes import observers
 from ..values.operator_nodes import OperatorNode, Plan, spec_of_operand, specs_of
@@ -480,27 +480,44 @@ def lies_in(tensor: Tensor, order: str) -> bool:
     return value.flags.c_contiguous if order == "C" else value.flags.f_contiguous
 
 
-def lay_in_order(tensor: Tensor, given: Sequence[np.ndarray | Node], as_given: bool) -> None:
+def lay_in_order(tensor: Tensor, given: Sequence[np.ndarray | Node], otherwise: bool | Maker) -> None:
     """Let a result with memory of its own lie in C's order if what it was made of does.
 
-    If that does not, it lies as the first of it where `as_given` says so.
+    If that does not, it lies as the first of it where `otherwise` is true, or as what a call gives.
     """
     value = tensor._value
     nodes = [one for one in given if isinstance(one, Node)]
     are_in_order = all(one.flags.c_contiguous for one in given if isinstance(one, ndarray))
     if isinstance(value, Node):
-        if are_in_order and value not in nodes:
-            current_trace().made_of[value] = [one for one in nodes if one.ndim > 1], as_given
+        if (are_in_order or callable(otherwise)) and value not in nodes:
+            current_trace().made_of[value] = [one for one in nodes if one.ndim > 1], otherwise
             tensor._view, tensor._cell = None, [0, None]  # nobody has what it may be a view of
     elif nodes or is_local(tensor):
         return
     elif are_in_order:
         tensor._value = np.ascontiguousarray(value)
-    elif as_given and given[0].shape == value.shape:
-        tensor._value = np.empty_like(given[0], dtype=value.dtype)
-        tensor._value[...] = value
+    elif callable(otherwise):
+        tensor._value = _laid_as(otherwise(lambda one: cast(np.ndarray, one)), value)
+    elif otherwise and given[0].shape == value.shape:
+        tensor._value = _laid_as(cast(np.ndarray, given[0]), value)
     if tensor._value is not value:
         tensor._view, tensor._cell = None, [0, None]
+
+
+def left_in_order(tensor: Tensor, order: str) -> Tensor:
+    """A result with memory of its own, which lies in C's order or in Fortran's ("F")."""
+    if isinstance(tensor._value, Node):
+        note_order(tensor._value, order)
+    else:
+        tensor._value = np.asarray(tensor._value, order=cast(Any, order))
+    return tensor
+
+
+def _laid_as(pattern: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """A copy of a value which lies as an array of its shape does."""
+    found = np.empty_like(pattern, dtype=value.dtype)
+    found[...] = value
+    return found
 
 
 def of_kind(tensor: Tensor, kind: type[Tensor]) -> Tensor:

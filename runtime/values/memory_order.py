@@ -8,7 +8,7 @@ operands, views as their steps say.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -27,7 +27,9 @@ from ...tracer.ops.movement import (
 from ...tracer.trace import current_trace
 
 Strides = tuple[int, ...]
-FOLLOWING = frozenset(("elementwise", "complex", "reduction", "scan", "movement"))
+Maker = Callable[[Callable[["np.ndarray | Node"], np.ndarray]], np.ndarray]
+"""A call of a function of NumPy's, of what it is told to take for the values of its arguments."""
+FOLLOWING = frozenset(("elementwise", "complex", "reduction", "scan", "movement", "composite"))
 """Families of operators whose results lie as their operands do."""
 BYTE = np.zeros(1, np.int8)
 NOTHING: tuple[list[Node], bool] = [], False
@@ -78,6 +80,13 @@ def in_order(node: Node, order: str = "C") -> Node:
     return found
 
 
+def note_order(node: Node, order: str) -> None:
+    """Say of a new value that it lies in C's order, or in Fortran's ("F")."""
+    shape = node.shape[::-1] if order == "F" else node.shape
+    strides = _in_order(shape)
+    current_trace().strides[node] = strides[::-1] if order == "F" else strides
+
+
 def is_in_order(node: Node, order: str = "C") -> bool:
     shape, strides = node.shape, strides_of(node)
     if order == "F":
@@ -123,12 +132,20 @@ def as_it_lies(array: np.ndarray, node: Node) -> np.ndarray:
     strides = asked_strides_of(node)
     if is_in_order(node) and array.flags.c_contiguous:
         return array
+    found = _laid(array, strides)
+    found.flags.writeable = False
+    return found
+
+
+def _laid(array: np.ndarray, strides: Strides) -> np.ndarray:
+    """A copy of an array, with steps of so many elements between neighbours."""
+    if array.size == 0:
+        return array
     reach = [step * (extent - 1) for step, extent in zip(strides, array.shape)]
     before = -sum(one for one in reach if one < 0)
     memory = np.empty(before + sum(one for one in reach if one > 0) + 1, array.dtype)
     found = as_strided(memory[before:], array.shape, [step * array.itemsize for step in strides])
     found[...] = array
-    found.flags.writeable = False
     return found
 
 
@@ -143,6 +160,8 @@ def _asked(node: Node) -> Sequence[Node]:
 def _strides(node: Node, known: dict[Node, Strides]) -> Strides:
     asked = _asked(node)
     made_of, lies_as_given = current_trace().made_of.get(node, NOTHING)
+    if callable(lies_as_given):
+        return _as_made(node, known, lies_as_given)
     is_made_in_order = node in current_trace().made_of and all(
         known[one] == _in_order(one.shape) for one in made_of
     )
@@ -176,6 +195,23 @@ def _as_of_small_arrays(node: Node, known: dict[Node, Strides]) -> Strides:
     except (ValueError, IndexError):  # of dilations and windows, which are told about sizes
         return _in_order(node.shape)
     return _in_order_of(node.shape, found) if len(found) == node.ndim else _in_order(node.shape)
+
+
+def _as_made(node: Node, known: dict[Node, Strides], make: Maker) -> Strides:
+    """As a function of NumPy's lays out what it makes of arrays of zeros that lie as those it was given."""
+
+    def lying(value: np.ndarray | Node) -> np.ndarray:
+        if isinstance(value, np.ndarray):
+            return value
+        return _laid(np.zeros(value.shape, value.dtype), known.get(value) or _in_order(value.shape))
+
+    try:
+        found = make(lying)
+    except (ArithmeticError, LookupError, ValueError):  # of zeros there is none
+        return _in_order(node.shape)
+    if found.shape != node.shape:  # which its elements decide
+        return _in_order(node.shape)
+    return tuple(step // found.itemsize for step in found.strides)
 
 
 def _in_order_of(shape: Sequence[int], steps: Strides) -> Strides:

@@ -463,6 +463,8 @@ def test_ufuncs_combine_at_places_that_repeat() -> None:
         np.subtract.at(b, 1, y)
         np.maximum.at(b, (places[:2], places[1:3]), y[:2])
         np.add.at(b, np.array([True, False, True]), 1.5)
+        np.add.at(b, slice(1, None), 0.5)
+        np.maximum.at(b, ..., 0.1)
         np.multiply.at(b, (slice(0, 2), [1, 1]), 2)
         np.maximum.at(count, [1], 7)
         return (a * np.arange(1, 5)).sum() + (b * b).sum() + count @ np.arange(3)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.special
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from uncompiled import uncompiled
 
@@ -155,6 +157,36 @@ def test_what_functions_make_lies_as_numpys(made: Callable) -> None:
     with uncompiled():
         np.testing.assert_allclose(pb.compile(function)(MATRIX), function(MATRIX))
     np.testing.assert_allclose(pb.vjp(function, MATRIX)[0], function(MATRIX))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "np.pad(x, 1)", "np.delete(x, 1, axis=0)", "np.insert(x, 1, 0.5, axis=0)",
+        "np.take_along_axis(x, np.argsort(x, axis=0), axis=0)", "np.argsort(x, axis=0) * 1.0",
+        "np.compress([True, False, True], x, axis=1)", "np.select([x > 0], [x], 0.5)",
+        "np.fft.irfft(np.fft.rfft(x, axis=1), 3, axis=1)", "np.percentile(x, [10, 50], axis=0)",
+        "np.cross(x, x[::-1] + 1.0)", "np.linalg.svd(x)[2] ** 2", "np.einsum('ij,ij->ji', x, x)",
+        "np.vectorize(lambda one: one * 2)(x.T)", "scipy.special.softmax(x, axis=0)",
+        "x.reshape(3, 2, 1).var(axis=2)",
+        "scipy.linalg.solve_triangular(np.tril(x[:, :2]) + np.eye(2), x, lower=True)",
+        "scipy.linalg.cho_solve((np.eye(2), True), x)",
+    ],
+)  # fmt: skip
+def test_what_functions_make_of_turned_arrays_lies_as_numpys(made: str) -> None:
+    """NumPy is asked how it lies where what it is made of is in no order of C's."""
+    namespace = {"np": np, "scipy": scipy}
+    exec(
+        f"def function(x):\n    y = {made}\n    seen = y.reshape(-1), y.T.reshape(-1)\n"
+        "    y *= np.arange(1.0, y.shape[1] + 1.0)\n    return seen[0] * 1.0, seen[1] * 1.0",
+        namespace,
+    )
+    function: Callable = namespace["function"]
+    x = np.asfortranarray(MATRIX * 0.3 + [0.5, 0.1, 0.7])
+    wanted = function(x)
+    with uncompiled():
+        np.testing.assert_allclose(pb.compile(function)(x), wanted)
+    np.testing.assert_allclose(pb.vjp(function, x)[0], wanted)
 
 
 def sorted_columns(x):
