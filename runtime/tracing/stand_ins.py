@@ -36,6 +36,7 @@ from ..numpy_api.array_creation import (
     of_elements,
 )
 from ..numpy_api.indices import as_strided
+from ..numpy_api.iteration import Iteration
 from ..numpy_api.polynomials import SERIES
 from ..numpy_api.protocols import DIRECT_FUNCTIONS, FUNCTIONS, OF_OTHERS
 from ..numpy_api.values import as_python_number
@@ -341,6 +342,7 @@ OBJECTS: dict[Any, Any] = {
     np.vectorize: class_called(np.vectorize, Vectorized),
     np.lib.stride_tricks.as_strided: for_tensors(np.lib.stride_tricks.as_strided, as_strided),
     np.ndenumerate: class_called(np.ndenumerate, for_tensors(np.ndenumerate, enumerated)),
+    np.nditer: class_called(np.nditer, for_tensors(np.nditer, Iteration)),
 }
 _few = OBJECTS | {
     real: while_wanted(real, for_tensors(real, function))

@@ -132,12 +132,12 @@ def as_it_lies(array: np.ndarray, node: Node) -> np.ndarray:
     strides = asked_strides_of(node)
     if is_in_order(node) and array.flags.c_contiguous:
         return array
-    found = _laid(array, strides)
+    found = laid(array, strides)
     found.flags.writeable = False
     return found
 
 
-def _laid(array: np.ndarray, strides: Strides) -> np.ndarray:
+def laid(array: np.ndarray, strides: Strides) -> np.ndarray:
     """A copy of an array, with steps of so many elements between neighbours."""
     if array.size == 0:
         return array
@@ -203,7 +203,7 @@ def _as_made(node: Node, known: dict[Node, Strides], make: Maker) -> Strides:
     def lying(value: np.ndarray | Node) -> np.ndarray:
         if isinstance(value, np.ndarray):
             return value
-        return _laid(np.zeros(value.shape, value.dtype), known.get(value) or _in_order(value.shape))
+        return laid(np.zeros(value.shape, value.dtype), known.get(value) or _in_order(value.shape))
 
     try:
         found = make(lying)
