@@ -80,7 +80,8 @@ def show_results(app: Sphinx, kind: str, full: str, value: Any, options: Any, li
     example = next((line for line in lines if line.lstrip().startswith(f">>> {name}(")), None)
     if example is None or any(one.want for one in doctest.DocTestParser().get_examples("\n".join(lines))):
         return
-    names = {"np": numpy, "pb": pullback, **vars(pullback), **vars(builtins), name: value}
+    ours = {"np": numpy, "pb": pullback, "pullback": pullback, **vars(pullback)}
+    names = {**ours, **vars(builtins), name: value}
     with TemporaryDirectory() as folder, contextlib.chdir(folder):  # that of a file an example writes
         result = repr(eval(example.lstrip(" >"), names))
     if result != "None":

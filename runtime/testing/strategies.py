@@ -94,9 +94,10 @@ def arrays(
         elements: the numbers; None for `numbers(dtype=dtype)`.
 
     Example:
+        >>> from hypothesis import given
         >>> @given(arrays((3,)))
         ... def test(x):
-        ...     check_gradients(lambda x: np.sin(x).sum(), x)
+        ...     pb.testing.check_gradients(lambda x: np.sin(x).sum(), x)
     """
     elements = numbers(dtype=dtype) if elements is None else elements
     return hnp.arrays(np.dtype(dtype), shapes() if shape is None else shape, elements=elements)

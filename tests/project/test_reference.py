@@ -1,18 +1,33 @@
 """The reference in `docs/reference/` has every public name once, and the examples of docstrings are right."""
 
+import builtins
 import collections
 import doctest
+import importlib
 from pathlib import Path
 
 import listing
+import public_names
 import pytest
-from public_names import MODULES, NAMES, seen_by
+from public_names import seen_by
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
+COMPAT = "pullback.compat.autograd"
+APART = ["pullback.testing.strategies", COMPAT, f"{COMPAT}.extend", f"{COMPAT}.misc"]
+"""Public modules that `import pullback` does not name."""
+MODULES = public_names.MODULES | {name: importlib.import_module(name) for name in APART}
+NAMES = public_names.NAMES | {
+    f"{module}.{name}": getattr(MODULES[module], name)
+    for module in APART
+    for name in MODULES[module].__all__
+    if not hasattr(builtins, name)
+}
 EXAMPLES = {
     (id(value), value.__doc__): full
     for full, value in reversed(NAMES.items())
-    if ">>>" in (value.__doc__ or "") and not full.startswith("pullback.dask.")  # which need a cluster
+    if ">>>" in (value.__doc__ or "")
+    and not full.startswith("pullback.dask.")  # which need a cluster
+    and not full.startswith((f"{COMPAT}.install", f"{COMPAT}.uninstall"))  # which are of other programs
 }.values()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
 from typing import Any
@@ -129,6 +130,10 @@ def named(operator: Function, fun: Function, argnum: Argnum, derived: Function) 
     return derived
 
 
+NARY = inspect.signature(lambda fun, argnum=0: None)
+"""What people see of the operators that `unary_to_nary` makes."""
+
+
 def unary_to_nary(unary_operator: Function) -> Function:
     """The operator of functions of any arguments, of one of functions of one: `operator(fun, argnum=0)`.
 
@@ -158,4 +163,5 @@ def unary_to_nary(unary_operator: Function) -> Function:
 
         return named(unary_operator, fun, argnum, derived)
 
+    nary_operator.__signature__ = NARY  # type: ignore[attr-defined]
     return nary_operator

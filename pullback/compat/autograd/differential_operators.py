@@ -80,7 +80,7 @@ def value_and_grad(fun: Function, argnum: Argnum = 0) -> Function:
 
     Example:
         >>> value_and_grad(lambda x: x * x)(3.0)
-        (np.float64(9.0), np.float64(6.0))
+        (9.0, np.float64(6.0))
     """
     return _by(pullback.value_and_grad, value_and_grad, fun, argnum)
 
@@ -108,7 +108,12 @@ def hessian(fun: Function, argnum: Argnum = 0) -> Function:
 
 
 def grad_and_aux(fun: Function, argnum: Argnum = 0) -> Function:
-    """The function that gives (the gradient of the first result, the second) of one of two results."""
+    """The function that gives (the gradient of the first result, the second) of one of two results.
+
+    Example:
+        >>> grad_and_aux(lambda x: (x * x, "more"))(3.0)
+        (np.float64(6.0), 'more')
+    """
 
     @functools.wraps(fun)
     def pair(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -154,7 +159,15 @@ def holomorphic_grad(fun: Function, argnum: Argnum = 0) -> Function:
 
 
 def grad_named(fun: Function, argname: str) -> Function:
-    """`grad` with respect to the parameter of a name."""
+    """`grad` with respect to the parameter of a name.
+
+    Raises:
+        ValueError: there is none of this name.
+
+    Example:
+        >>> grad_named(lambda x, rate: x * rate, "rate")(2.0, 3.0)
+        np.float64(2.0)
+    """
     return grad(fun, list(inspect.signature(fun).parameters).index(argname))
 
 
@@ -183,37 +196,88 @@ def multigrad_dict(fun: Function) -> Function:
 
 
 def checkpoint(fun: Function) -> Function:
-    """The function, of which the backward pass keeps the arguments only, and runs it again for all else."""
+    """The function, of which the backward pass keeps the arguments only, and runs it again for all else.
+
+    Example:
+        >>> grad(checkpoint(lambda x: np.exp(2.0 * x)))(0.0)
+        np.float64(2.0)
+    """
     return pullback.checkpoint(fun)
 
 
 # --- products with derivatives ----------------------------------------------------------------------------
 
-make_vjp = unary_to_nary(_make_vjp)
-make_jvp = unary_to_nary(_make_jvp)
+
+@unary_to_nary
+def make_vjp(fun: Function, x: Any) -> tuple[Function, Any]:
+    """The function of `fun`'s arguments that gives (pull, value); `pull(g)` is the cotangent of one of them.
+
+    Of complex numbers it is HIPS autograd's: the cotangent times the complex derivative.
+
+    Raises:
+        DTypeError: the argument holds a Python integer.
+
+    Example:
+        >>> pull, value = make_vjp(np.sin)(0.0)
+        >>> pull(2.0), value
+        (np.float64(2.0), np.float64(0.0))
+    """
+    return _make_vjp(fun, x)
+
+
+@unary_to_nary
+def make_jvp(fun: Function, x: Any) -> Function:
+    """The function of `fun`'s arguments that gives `push`; `push(v)` is (value, tangent of the value).
+
+    Example:
+        >>> make_jvp(np.sin)(0.0)(2.0)
+        (np.float64(0.0), np.float64(2.0))
+    """
+    return _make_jvp(fun, x)
 
 
 @unary_to_nary
 def deriv(fun: Function, x: Any) -> Any:
-    """The derivative along ones: of a function of a number, its derivative."""
+    """The derivative along ones: of a function of a number, its derivative.
+
+    Example:
+        >>> deriv(lambda x: x**3)(2.0)
+        12.0
+    """
     return _make_jvp(fun, x)(np.ones_like(x))[1]
 
 
 @unary_to_nary
 def make_jvp_reversemode(fun: Function, x: Any) -> Function:
-    """The function of a tangent of x that gives the tangent of the value."""
+    """The function of `fun`'s arguments that gives `push`; `push(v)` is the tangent of the value alone.
+
+    Example:
+        >>> make_jvp_reversemode(np.sin)(0.0)(2.0)
+        np.float64(2.0)
+    """
     push = _make_jvp(fun, x)
     return lambda v: push(v)[1]
 
 
 @unary_to_nary
 def make_hvp(fun: Function, x: Any) -> tuple[Function, Any]:
-    """(product, gradient): `product(v)` is that of the Hessian with v."""
+    """The function of `fun`'s arguments that gives (product, gradient); `product(v)` is the Hessian times v.
+
+    Example:
+        >>> product, gradient = make_hvp(lambda x: (x**3).sum())(np.array([1.0, 2.0]))
+        >>> product(np.array([1.0, 0.0])), gradient
+        (array([6., 0.]), array([ 3., 12.]))
+    """
     return _make_vjp(grad(fun), x)
 
 
 def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
-    """The function of `(*args, tensor)` that gives the product of the Hessian with the tensor."""
+    """The function of `(*args, tensor)` that gives the product of the Hessian with the tensor.
+
+    Example:
+        >>> hessian_tensor_product(lambda x: (x**3).sum())(np.array([1.0, 2.0]), np.array([1.0, 0.0]))
+        array([6., 0.])
+    """
     slopes = grad(fun, argnum)
 
     @functools.wraps(fun, assigned=())
@@ -228,7 +292,12 @@ hessian_vector_product = hessian_tensor_product
 
 
 def tensor_jacobian_product(fun: Function, argnum: int = 0) -> Function:
-    """The function of `(*args, tensor)` that gives the product of the tensor with the Jacobian."""
+    """The function of `(*args, tensor)` that gives the product of the tensor with the Jacobian.
+
+    Example:
+        >>> tensor_jacobian_product(lambda x: x**2)(np.array([1.0, 2.0]), np.array([1.0, 10.0]))
+        array([ 2., 40.])
+    """
 
     @functools.wraps(fun, assigned=())
     def along(*args: Any, **kwargs: Any) -> Any:
@@ -254,6 +323,10 @@ def make_ggnvp(f: Function, g: Function = _half_of_squares, f_argnum: int = 0) -
 
     Returns:
         A function of f's arguments; what it gives is a function of a tangent of the parameters.
+
+    Example:
+        >>> make_ggnvp(lambda x: x**2)(np.array([1.0, 2.0]))(np.array([1.0, 1.0]))
+        array([ 4., 16.])
     """
 
     @unary_to_nary

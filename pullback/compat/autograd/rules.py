@@ -32,6 +32,7 @@ class primitive(pullback.primitive):
         GradientError: an argument without a rule is differentiated.
 
     Example:
+        >>> from pullback.compat.autograd.extend import defvjp
         >>> @primitive
         ... def softplus(x):
         ...     return np.logaddexp(x, 0.0)

@@ -26,7 +26,7 @@ def flatten(value: Any) -> tuple[Any, Function]:
         >>> vector
         array([1., 1., 3.])
         >>> unflatten(2 * vector)
-        {'b': np.float64(6.0), 'a': array([2., 2.])}
+        {'b': array(6.), 'a': array([2., 2.])}
     """
     leaves = list(_leaves(value))
     parts = [anp.ravel(leaf) for leaf in leaves]

@@ -43,7 +43,12 @@ def sgd(
     step_size: float = 0.1,
     mass: float = 0.9,
 ) -> Any:
-    """Steps along gradients `grad(x, i)` with momentum; `callback(x, i, g)` is called before each."""
+    """Steps along gradients `grad(x, i)` with momentum; `callback(x, i, g)` is called before each.
+
+    Example:
+        >>> sgd(lambda x, i: 2.0 * x, np.array([1.0]), None, 100, 0.1).round(1)
+        array([0.])
+    """
     velocity = np.zeros(len(x))
     for i in range(num_iters):
         g = grad(x, i)
@@ -63,7 +68,12 @@ def rmsprop(
     gamma: float = 0.9,
     eps: float = 1e-8,
 ) -> Any:
-    """Steps along gradients over the root of their mean square."""
+    """Steps along gradients over the root of their mean square.
+
+    Example:
+        >>> rmsprop(lambda x, i: 2.0 * x, np.array([1.0]), None, 100, 0.1).round(1)
+        array([0.])
+    """
     squares = np.ones(len(x))
     for i in range(num_iters):
         g = grad(x, i)
@@ -84,7 +94,12 @@ def adam(
     b2: float = 0.999,
     eps: float = 1e-8,
 ) -> Any:
-    """Kingma and Ba's method (arXiv:1412.6980): means of gradients and their squares, without their bias."""
+    """Kingma and Ba's method (arXiv:1412.6980): means of gradients and their squares, without their bias.
+
+    Example:
+        >>> adam(lambda x, i: 2.0 * x, np.array([1.0]), None, 100, 0.1).round(1)
+        array([0.])
+    """
     first, second = np.zeros(len(x)), np.zeros(len(x))
     for i in range(num_iters):
         g = grad(x, i)

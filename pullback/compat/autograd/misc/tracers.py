@@ -13,7 +13,12 @@ __all__ = ["const_graph"]
 
 
 def const_graph(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
-    """The function of the arguments that are left, traced once: it is compiled."""
+    """The function of the arguments that are left, traced once: it is compiled.
+
+    Example:
+        >>> const_graph(lambda a, b: a * b, 2.0)(3.0)
+        6.0
+    """
     return pullback.compile(functools.partial(fun, *args, **kwargs))
 
 
