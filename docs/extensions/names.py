@@ -39,11 +39,64 @@ class Names(SphinxDirective):
         module = importlib.import_module(self.arguments[0])
         this = Directive(module.__name__, self.options.get("declared", ""), " ".join(self.content).split())
         names = [*this.names, *declared(this, directives(Path(self.env.srcdir) / "reference"))]
-        lines = [f".. py:currentmodule:: {module.__name__}", "", ".. autosummary::", "   :nosignatures:", ""]
-        lines += [f"   {name}" for name in names]
+        rows = [(f":py:obj:`{name}`", _summary(getattr(module, name))) for name in names]
+        lines = [f".. py:currentmodule:: {module.__name__}", "", *_table(rows)]
         for name in names:
             lines += ["", *_documentation(module, name, self.config)]
         return self.parse_text_to_nodes("\n".join(lines))
+
+
+class Methods(SphinxDirective):
+    """What `Tensor` has: attributes, methods that are functions as well, others, and those in place."""
+
+    def run(self) -> list[nodes.Node]:
+        import pullback
+
+        names = [name for name in dir(pullback.Tensor) if not name.startswith("_") and name not in INNER]
+        found = {name: inspect.getattr_static(pullback.Tensor, name) for name in names}
+        methods = {name: value for name, value in found.items() if inspect.isroutine(value)}
+        functions = {name for name in pullback.__all__ if inspect.isroutine(getattr(pullback, name))}
+        in_place = {name for name in methods if name.endswith("_") and name[:-1] in methods}
+        both, alone = functions & methods.keys() - in_place, methods.keys() - functions - in_place
+        lines = ["Attributes", "----------", ""]
+        lines += _table([(f"`{name}`", _summary(found[name])) for name in names if name not in methods])
+        lines += ["Methods that are functions as well", "----------------------------------", ""]
+        lines += ["`x.sum(dim=0)` is `pullback.sum(x, dim=0)`: the first argument is the tensor.", ""]
+        lines += _table([(f":py:obj:`~pullback.{name}`", _summary(methods[name])) for name in sorted(both)])
+        lines += ["Methods alone", "-------------", "", ".. py:currentmodule:: pullback", ""]
+        for name in sorted(alone):
+            lines += [f".. automethod:: Tensor.{name}", ""]
+        lines += ["In place", "--------", ""]
+        lines += ["`x.sin_()` writes what `x.sin()` gives into `x`, and returns `x`. So do", ""]
+        lines += [", ".join(f"`{name}`" for name in sorted(in_place)) + "."]
+        return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
+
+
+INNER = {"apply", "payload", "rank", "refresh"}
+"""What pullback itself asks of tensors."""
+
+
+def _summary(value: Any) -> str:
+    """The first paragraph of a docstring."""
+    if isinstance(value, _dtype()):
+        return f"The dtype `{value}`."
+    if value is None or isinstance(value, bool):
+        return f"`{value}`"
+    return " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+
+
+def _dtype() -> type:
+    import pullback
+
+    return pullback.dtype
+
+
+def _table(rows: list[tuple[str, str]]) -> list[str]:
+    """A table of two columns."""
+    lines = [".. list-table::", "   :class: names", "   :widths: 1 3", ""]
+    for row in rows:
+        lines += [f"   {mark} - {cell}" for mark, cell in zip("* ", row)]
+    return [*lines, ""]
 
 
 def _documentation(module: ModuleType, name: str, config: Config) -> list[str]:
@@ -53,7 +106,13 @@ def _documentation(module: ModuleType, name: str, config: Config) -> list[str]:
     elif inspect.isroutine(value):
         return [f".. autofunction:: {name}"]
     elif inspect.isclass(value) and value.__name__ == name:
-        return [f".. autoclass:: {name}", "   :members:"]
+        lines = [f".. autoclass:: {name}", "   :members:", "   :exclude-members: tells_call"]
+        others = [base.__name__ for base in value.__mro__ if base.__module__ == "builtins"]
+        if issubclass(value, Exception) and (also := others[: others.index("Exception")]):
+            lines += ["", f"   Python's handlers of {' and '.join(also)} catch it as well."]
+        return lines
+    elif isinstance(value, _dtype()):
+        kind, text = _kind(value), [f"{_summary(value)} An element takes {8 * value.itemsize} bits."]
     else:
         kind, text = _kind(value), GoogleDocstring(inspect.getdoc(value) or "", config).lines()
     return [f".. py:{kind}:: {name}", "", *(f"   {line}" for line in text)]
@@ -92,5 +151,6 @@ def show_results(app: Sphinx, kind: str, full: str, value: Any, options: Any, li
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("names", Names)
+    app.add_directive("tensor-methods", Methods)
     app.connect("autodoc-process-docstring", show_results, priority=400)  # before napoleon
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,9 +2,10 @@
 Laying one photograph over another
 ==================================
 
-The Summer Palace (`sklearn.datasets.load_sample_image`), photographed twice: the second time the camera was turned,
-moved and a little nearer, there was less light, and there is noise. Which rotation, scale and shift lay the second over
-the first? A warp reads an image between its pixels, so it has a gradient by the four numbers that describe it.
+The Summer Palace (`sklearn.datasets.load_sample_image`), photographed twice: the second time the camera was
+turned, moved and a little nearer, there was less light, and there is noise. Which rotation, scale and shift
+lay the second over the first? A warp reads an image between its pixels, so it has a gradient by the four
+numbers that describe it.
 """
 
 import matplotlib.pyplot as plt
@@ -33,8 +34,8 @@ first = taken(0.0, 1.0, 0.0, 0.0)
 second = 0.8 * taken(*truth) + rng.normal(scale=0.05, size=first.shape)
 
 # %%
-# The second image, read where the pixels of the first lie in it. `affine_grid` and `grid_sample` are PyTorch's functions
-# and take arrays. Brightness does not count: both images are compared without mean and scale, where they overlap.
+# The second image, read where the pixels of the first lie in it. `affine_grid` and `grid_sample` are PyTorch's
+# functions, and take arrays. Brightness does not count: the images are compared without mean and scale.
 
 
 def warped(p, image):
@@ -65,7 +66,8 @@ for width in (16.0, 8.0, 4.0, 2.0, 1.0):
 print(f"      what it should be: angle {-np.degrees(truth[0]):7.3f}°, scale {1 / truth[1]:.4f}")
 
 # %%
-# Both images in one picture: rows of squares from the first and the second by turns. Before, the roof breaks at each border.
+# Both images in one picture, whose squares are from the first and the second by turns. Before, the roof breaks
+# at each border.
 
 
 def squares(a, b):

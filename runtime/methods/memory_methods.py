@@ -167,3 +167,14 @@ METHODS: dict[str, Any] = {
     "name": None,
     "mH": property(complex_numbers.adjoint, doc="The last two dimensions exchanged, and conjugated."),
 }
+for _name, _doc in {
+    "is_pinned": "False: there is no memory of another kind.",
+    "is_shared": "False: no other process sees the elements.",
+    "is_inference": "False: there are no tensors of inference mode.",
+    "pin_memory": "The tensor itself.",
+    "to_dense": "The tensor itself, which is dense.",
+    "share_memory_": "The tensor itself; no memory is shared with other processes.",
+    "const_data_ptr": "The address of the first element.",
+    "is_set_to": "Whether the other shows the same elements in the same shape.",
+}.items():
+    METHODS[_name].__doc__ = _doc

@@ -237,19 +237,23 @@ class Tensor(Asked):
 
     @property
     def shape(self) -> Size:
+        """The sizes of all dimensions."""
         note_size_asked()
         return Size(self._value.shape)
 
     @property
     def dtype(self) -> dtypes.DType:
+        """The type of the elements."""
         return dtypes.of(self._value.dtype)
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return self._value.ndim
 
     @property
     def device(self) -> Device:
+        """Where the elements lie: always the CPU."""
         return CPU
 
     @property
@@ -259,14 +263,17 @@ class Tensor(Asked):
 
     @property
     def nbytes(self) -> int:
+        """The bytes of all elements."""
         return self.numel() * self._value.dtype.itemsize
 
     @property
     def itemsize(self) -> int:
+        """The bytes of an element."""
         return self._value.dtype.itemsize
 
     @property
     def layout(self) -> str:
+        """How the elements lie: always strided."""
         return "torch.strided"
 
     is_cuda = is_sparse = is_quantized = is_meta = is_nested = False
@@ -288,12 +295,15 @@ class Tensor(Asked):
     nelement = numel
 
     def element_size(self) -> int:
+        """The bytes of an element."""
         return self._value.dtype.itemsize
 
     def is_floating_point(self) -> bool:
+        """Whether the elements are floating numbers."""
         return self._value.dtype.kind == "f"
 
     def is_complex(self) -> bool:
+        """Whether the elements are complex numbers."""
         return self._value.dtype.kind == "c"
 
     def stride(self, dim: int | None = None) -> Any:
@@ -306,6 +316,7 @@ class Tensor(Asked):
         return strides if dim is None else strides[self._checked_dim(dim)]
 
     def is_contiguous(self) -> bool:
+        """Whether the elements lie in the order of their positions."""
         value = self._value
         if isinstance(value, ndarray):
             return value.flags.c_contiguous
@@ -313,9 +324,11 @@ class Tensor(Asked):
         return is_in_order(value)
 
     def data_ptr(self) -> int:
+        """The address of the first element."""
         return self._array("data_ptr()").ctypes.data
 
     def get_device(self) -> int:
+        """-1: elements lie on the CPU."""
         return -1
 
     # --- its place on the tape --------------------------------------------------------------------------
@@ -357,6 +370,7 @@ class Tensor(Asked):
 
     @property
     def output_nr(self) -> int:
+        """Which of the results of its `grad_fn` it is."""
         return self._output_nr
 
     @property
@@ -399,6 +413,7 @@ class Tensor(Asked):
 
     @property
     def retains_grad(self) -> bool:
+        """Whether `retain_grad` has been asked for."""
         hooks = None if self._grad_fn is None else self._grad_fn.hooks
         if hooks is None:
             return False
