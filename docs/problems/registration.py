@@ -34,8 +34,8 @@ first = taken(0.0, 1.0, 0.0, 0.0)
 second = 0.8 * taken(*truth) + rng.normal(scale=0.05, size=first.shape)
 
 # %%
-# The second image, read where the pixels of the first lie in it. `affine_grid` and `grid_sample` are PyTorch's
-# functions, and take arrays. Brightness does not count: the images are compared without mean and scale.
+# The second image, read where the pixels of the first lie in it. `affine_grid` and `grid_sample` are functions
+# of PyTorch's, and take arrays. Brightness does not count: the images are compared without mean and scale.
 
 
 def warped(p, image):
@@ -66,8 +66,8 @@ for width in (16.0, 8.0, 4.0, 2.0, 1.0):
 print(f"      what it should be: angle {-np.degrees(truth[0]):7.3f}°, scale {1 / truth[1]:.4f}")
 
 # %%
-# Both images in one picture, whose squares are from the first and the second by turns. Before, the roof breaks
-# at each border.
+# Both images in one picture, whose squares are from the first and the second by turns. Before, the roof
+# breaks at each border.
 
 
 def squares(a, b):
