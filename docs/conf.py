@@ -37,6 +37,7 @@ nb_merge_streams = True
 
 # The reference, of docstrings.
 default_role = "code"
+highlight_language = "none"  # of blocks that name none
 autosummary_generate = False
 autodoc_typehints = "none"
 napoleon_use_rtype = False

@@ -69,6 +69,6 @@ for kind, name in ((0.0, "versicolor"), (1.0, "virginica")):
 left.set(xlabel="petal length (cm)", ylabel="petal width (cm)", ylim=(0.8, 2.7), title="a hundred borders")
 left.legend()
 right.hist(draws[:, 1:], bins=40, histtype="step", label=["length", "width"], density=True)
-right.set(title="posterior of the coefficients", xlabel="log odds per standard deviation")
+right.set(title="posterior", xlabel="log odds per standard deviation", ylabel="density")
 right.legend()
 plt.show()

@@ -55,6 +55,6 @@ axes.plot(pressure, y, ".", color="grey", markersize=4)
 at = grid * pressure.std() + pressure.mean()
 for level, curve in zip(levels, curves(p, grid).T):
     axes.plot(at, curve, linewidth=2, label=f"{level:.0%} of patients are below")
-axes.set(xlabel="mean blood pressure", ylabel="progression after a year", title="Three quantiles")
+axes.set(xlabel="mean blood pressure (mmHg)", ylabel="progression after a year", title="Three quantiles")
 axes.legend(loc="upper left")
 plt.show()
