@@ -75,7 +75,7 @@ def squares(a, b):
     return np.where(chosen, (a - a.mean()) / a.std(), (b - b.mean()) / b.std())
 
 
-figure, panels = plt.subplots(1, 4, figsize=(11, 3.2), layout="constrained")
+figure, panels = plt.subplots(1, 4, figsize=(11, 3.0), layout="constrained")
 titles = ("the first photograph", "the second", "squares of both, before", "and laid over each other")
 shown = (first, second, squares(first, second), squares(first, warped(p, second)))
 for axes, image, title in zip(panels, shown, titles):
