@@ -20,7 +20,15 @@ def get_num_threads() -> int:
 def set_num_threads(number: int) -> None:
     """Set how many threads share a large loop; results of sums may differ in the last digits between numbers.
 
-    Raises ValueError for a number below one.
+    Raises:
+        ValueError: the number is below one.
+
+    Example:
+        >>> threads = get_num_threads()
+        >>> set_num_threads(1)
+        >>> get_num_threads()
+        1
+        >>> set_num_threads(threads)
     """
     global _number
     if number < 1:

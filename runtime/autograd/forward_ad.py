@@ -16,7 +16,14 @@ from .autograd import grad
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A value and its tangent, which is None where it depends on no dual number."""
+    """A value and its tangent, which is None where it depends on no dual number.
+
+    Example:
+        >>> from pullback.autograd import forward_ad
+        >>> with forward_ad.dual_level():
+        ...     forward_ad.unpack_dual(forward_ad.make_dual(tensor(3.0), tensor(1.0)) ** 2).tangent
+        tensor(6.)
+    """
 
     primal: Tensor
     tangent: Tensor | None
@@ -44,12 +51,24 @@ class dual_level:
 
 
 def enter_dual_level() -> int:
-    """Begin a level; see `dual_level`."""
+    """Begin a level; see `dual_level`.
+
+    Example:
+        >>> from pullback.autograd import forward_ad
+        >>> level = forward_ad.enter_dual_level()
+        >>> forward_ad.exit_dual_level(level=level)
+    """
     return dual_level().__enter__()
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """End the level."""
+    """End the level.
+
+    Example:
+        >>> from pullback.autograd import forward_ad
+        >>> level = forward_ad.enter_dual_level()
+        >>> forward_ad.exit_dual_level()
+    """
     _levels.pop()
 
 

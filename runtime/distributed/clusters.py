@@ -81,7 +81,11 @@ def value_and_grad(function: Function) -> ClusterFunction:
 
 
 def grad(function: Function) -> Function:
-    """The gradient alone: see `value_and_grad`."""
+    """The gradient alone: see `value_and_grad`.
+
+    Example:
+        >>> gradient = grad(lambda w, X, y: ((X @ w - y) ** 2).mean())(np.zeros(3), X, y)
+    """
     both = value_and_grad(function)
     return lambda parameters, *data: both(parameters, *data)[1]
 

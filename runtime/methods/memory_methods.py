@@ -78,7 +78,12 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
 
 
 def resize_as_(self: Tensor, other: Tensor) -> Tensor:
-    """`resize_` to the shape of another tensor."""
+    """`resize_` to the shape of another tensor.
+
+    Example:
+        >>> resize_as_(tensor([1.0, 2.0]), zeros(1, 2))
+        tensor([[1., 2.]])
+    """
     return resize_(self, *other.shape)
 
 

@@ -57,7 +57,12 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class disable_saved_tensors_hooks:
-    """In a `with` block `saved_tensors_hooks` raises GradientError with this message."""
+    """In a `with` block `saved_tensors_hooks` raises GradientError with this message.
+
+    Example:
+        >>> with pb.autograd.graph.disable_saved_tensors_hooks("none here"):
+        ...     y = tensor(1.0, requires_grad=True) ** 2
+    """
 
     def __init__(self, error_message: str) -> None:
         self.message = error_message

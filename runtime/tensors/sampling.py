@@ -84,22 +84,46 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Start an unpredictable stream, and return its seed."""
+    """Start an unpredictable stream, and return its seed.
+
+    Example:
+        >>> seed() == initial_seed()
+        True
+    """
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed of the current stream."""
+    """The seed of the current stream.
+
+    Example:
+        >>> _ = manual_seed(7)
+        >>> initial_seed()
+        7
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> dict[str, Any]:
-    """The place in the stream, for `set_rng_state`."""
+    """The place in the stream, for `set_rng_state`.
+
+    Example:
+        >>> state = get_rng_state()
+        >>> first = rand(2)
+        >>> set_rng_state(state)
+        >>> bool((rand(2) == first).all())
+        True
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(state: dict[str, Any]) -> None:
-    """Continue at a place that `get_rng_state` returned."""
+    """Continue at a place that `get_rng_state` returned.
+
+    Example:
+        >>> state = get_rng_state()
+        >>> set_rng_state(state)
+    """
     default_generator.set_state(state)
 
 

@@ -28,6 +28,9 @@ def set_default_device(device: Any) -> None:
 
     Raises:
         ArgumentError: another device.
+
+    Example:
+        >>> set_default_device("cpu")
     """
     if device is not None:
         Device(device)
@@ -47,7 +50,11 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Accepted: all algorithms are."""
+    """Accepted: all algorithms are.
+
+    Example:
+        >>> use_deterministic_algorithms(True)
+    """
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -75,6 +82,9 @@ def set_float32_matmul_precision(precision: str) -> None:
 
     Raises:
         ArgumentError: it is not "highest", "high" or "medium".
+
+    Example:
+        >>> set_float32_matmul_precision("high")
     """
     if precision not in ("highest", "high", "medium"):
         raise ArgumentError(f"precision must be 'highest', 'high' or 'medium', found {precision!r}.")
@@ -101,7 +111,11 @@ def get_num_interop_threads() -> int:
 
 
 def set_num_interop_threads(num: int) -> None:
-    """Accepted; see `get_num_interop_threads`."""
+    """Accepted; see `get_num_interop_threads`.
+
+    Example:
+        >>> set_num_interop_threads(1)
+    """
 
 
 def typename(obj: Any) -> str:

@@ -107,7 +107,11 @@ def tensors(
     shape: Strategy | tuple[int, ...] | int | None = None, dtype: Any = np.float64,
     elements: Strategy | None = None, requires_grad: bool = True,
 ) -> Strategy:  # fmt: skip
-    """Tensors, as `arrays` gives arrays; those of integers and truth values require no gradient."""
+    """Tensors, as `arrays` gives arrays; those of integers and truth values require no gradient.
+
+    Example:
+        >>> tensors((3,)).filter(lambda x: x.requires_grad)  # doctest: +SKIP
+    """
     return _tensors(arrays(shape, dtype, elements), requires_grad and np.dtype(dtype).kind in CONTINUOUS)
 
 

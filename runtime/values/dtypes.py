@@ -295,7 +295,12 @@ def dtype_of_number(value: Number) -> np.dtype:
 
 
 class FInfo:
-    """What `finfo` returns: the limits of a floating dtype."""
+    """What `finfo` returns: the limits of a floating dtype.
+
+    Example:
+        >>> finfo(float32).eps
+        1.1920928955078125e-07
+    """
 
     def __init__(self, dtype: Any = None) -> None:
         found = np.finfo(_default if dtype is None else as_numpy_dtype(dtype))
@@ -312,7 +317,12 @@ finfo = FInfo
 
 
 class IInfo:
-    """What `iinfo` returns: the limits of an integer dtype."""
+    """What `iinfo` returns: the limits of an integer dtype.
+
+    Example:
+        >>> iinfo(int8).max
+        127
+    """
 
     def __init__(self, dtype: Any) -> None:
         found = np.iinfo(as_numpy_dtype(dtype))

@@ -160,5 +160,11 @@ class inference_mode(_GradMode):
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether nothing is recorded."""
+    """Whether nothing is recorded.
+
+    Example:
+        >>> with inference_mode():
+        ...     print(is_inference_mode_enabled())
+        True
+    """
     return not recording.get()

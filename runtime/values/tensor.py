@@ -65,7 +65,12 @@ class Size(tuple[int, ...]):
 
 
 class Device:
-    """Where tensors live: in the memory of this computer."""
+    """Where tensors live: in the memory of this computer.
+
+    Example:
+        >>> tensor(1.0).device
+        device(type='cpu')
+    """
 
     type = "cpu"
     index = None

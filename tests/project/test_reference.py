@@ -42,6 +42,25 @@ def test_every_page_of_the_reference_is_in_its_index() -> None:
     assert {page.stem for page in PAGES.glob("*.rst")} - {"index"} <= set(index)
 
 
+WITHOUT_EXAMPLE = {
+    "pullback.autograd.graph.Node",  # the base class of tape nodes
+    "pullback.cache.clear",  # which would empty the cache of whoever runs it
+}
+
+
+def test_every_function_and_class_has_an_example() -> None:
+    """But errors, and those in place, which say what they do in the place of."""
+    shown = {id(value) for full, value in NAMES.items() if full in EXAMPLES or ">>>" in (value.__doc__ or "")}
+    missing = {
+        full
+        for full, value in NAMES.items()
+        if callable(value) and id(value) not in shown and not full.endswith("_")
+        if not isinstance(value, public_names.pb.dtype)
+        if not (isinstance(value, type) and issubclass(value, BaseException))
+    }
+    assert missing == WITHOUT_EXAMPLE
+
+
 class Checker(doctest.OutputChecker):
     """An example that shows no result may have any: it is run."""
 

@@ -106,7 +106,11 @@ def install(*, compiled: bool = False) -> None:
 
 
 def uninstall() -> None:
-    """Let `import autograd` mean HIPS autograd again, or fail where there is none."""
+    """Let `import autograd` mean HIPS autograd again, or fail where there is none.
+
+    Example:
+        >>> pullback.compat.autograd.uninstall()
+    """
     with _lock:
         if _finder in sys.meta_path:
             sys.meta_path.remove(_finder)

@@ -113,13 +113,28 @@ def defvjp(fun: Any, *vjpmakers: Function | None, argnums: Sequence[int] | None 
 
     Raises:
         ArgumentError: `fun` is no function that can be a primitive.
+
+    Example:
+        >>> from pullback.compat.autograd import grad, primitive
+        >>> half = primitive(lambda x: x / 2.0)
+        >>> defvjp(half, lambda ans, x: lambda g: g / 2.0)
+        >>> grad(half)(3.0)
+        np.float64(0.5)
     """
     if not _keeps_derivative(fun):
         pullback.primitive.defvjp(_own(fun, "defvjp"), *vjpmakers, argnums=argnums)
 
 
 def defvjp_argnum(fun: Any, vjpmaker: Function) -> None:
-    """Give a primitive one rule for all arguments: `vjpmaker(argnum, ans, args, kwargs)(g)`."""
+    """Give a primitive one rule for all arguments: `vjpmaker(argnum, ans, args, kwargs)(g)`.
+
+    Example:
+        >>> from pullback.compat.autograd import grad, primitive
+        >>> product = primitive(lambda a, b: a * b)
+        >>> defvjp_argnum(product, lambda argnum, ans, args, kwargs: lambda g: g * args[1 - argnum])
+        >>> grad(product, 1)(3.0, 2.0)
+        np.float64(3.0)
+    """
 
     def of_several(argnums: Sequence[int], *given: Any) -> Function:
         pulls = [vjpmaker(argnum, *given) for argnum in argnums]
@@ -129,7 +144,15 @@ def defvjp_argnum(fun: Any, vjpmaker: Function) -> None:
 
 
 def defvjp_argnums(fun: Any, vjpmaker: Function) -> None:
-    """Give a primitive one rule for several arguments at once: `vjpmaker(argnums, ans, args, kwargs)(g)`."""
+    """Give a primitive one rule for several arguments at once: `vjpmaker(argnums, ans, args, kwargs)(g)`.
+
+    Example:
+        >>> from pullback.compat.autograd import grad, primitive
+        >>> product = primitive(lambda a, b: a * b)
+        >>> defvjp_argnums(product, lambda nums, ans, args, kwargs: lambda g: [g * args[1 - i] for i in nums])
+        >>> grad(product, 1)(3.0, 2.0)
+        np.float64(3.0)
+    """
     if not _keeps_derivative(fun):
         _own(fun, "defvjp_argnums")._vjp_of_several = vjpmaker
 
@@ -143,13 +166,28 @@ def defjvp(fun: Any, *jvpfuns: Function | str | None, argnums: Sequence[int] | N
     Args:
         jvpfuns: one for each argument; "same" is the function itself, None stands for zero.
         argnums: the positions that they are for; the first ones unless given.
+
+    Example:
+        >>> from pullback.compat.autograd import make_jvp, primitive
+        >>> half = primitive(lambda x: x / 2.0)
+        >>> defjvp(half, lambda g, ans, x: g / 2.0)
+        >>> make_jvp(half)(3.0)(1.0)[1]
+        0.5
     """
     if not _keeps_derivative(fun):
         _defjvp(_own(fun, "defjvp"), *jvpfuns, argnums=argnums)
 
 
 def defjvp_argnum(fun: Any, jvpmaker: Function) -> None:
-    """Give a primitive one rule for all arguments: `jvpmaker(argnum, g, ans, args, kwargs)`."""
+    """Give a primitive one rule for all arguments: `jvpmaker(argnum, g, ans, args, kwargs)`.
+
+    Example:
+        >>> from pullback.compat.autograd import make_jvp, primitive
+        >>> product = primitive(lambda a, b: a * b)
+        >>> defjvp_argnum(product, lambda argnum, g, ans, args, kwargs: g * args[1 - argnum])
+        >>> make_jvp(product)(3.0, 2.0)(1.0)[1]
+        2.0
+    """
 
     def of_several(argnums: Sequence[int], gs: Sequence[Any], *given: Any) -> Any:
         first, *others = [jvpmaker(argnum, g, *given) for argnum, g in zip(argnums, gs)]
@@ -159,13 +197,29 @@ def defjvp_argnum(fun: Any, jvpmaker: Function) -> None:
 
 
 def defjvp_argnums(fun: Any, jvpmaker: Function) -> None:
-    """Give a primitive one rule for several arguments: `jvpmaker(argnums, gs, ans, args, kwargs)`."""
+    """Give a primitive one rule for several arguments: `jvpmaker(argnums, gs, ans, args, kwargs)`.
+
+    Example:
+        >>> from pullback.compat.autograd import make_jvp, primitive
+        >>> total = primitive(lambda a, b: a + b)
+        >>> defjvp_argnums(total, lambda argnums, gs, ans, args, kwargs: sum(gs))
+        >>> make_jvp(total)(3.0, 2.0)(1.0)[1]
+        1.0
+    """
     if not _keeps_derivative(fun):
         _own(fun, "defjvp_argnums")._jvp_of_several = jvpmaker
 
 
 def def_linear(fun: Any) -> None:
-    """Say that a primitive is linear in each of its arguments."""
+    """Say that a primitive is linear in each of its arguments.
+
+    Example:
+        >>> from pullback.compat.autograd import grad, primitive
+        >>> half = primitive(lambda x: x / 2.0)
+        >>> def_linear(half)
+        >>> grad(half)(3.0)
+        np.float64(0.5)
+    """
     linear = _own(fun, "def_linear").function
     defjvp_argnum(fun, lambda argnum, g, ans, args, kwargs: linear(*subvals(args, [(argnum, g)]), **kwargs))
 

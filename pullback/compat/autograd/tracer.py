@@ -32,7 +32,14 @@ def getval(x: Any) -> Any:
 
 
 def notrace_primitive(f_raw: Function) -> Function:
-    """The function of values without their gradients."""
+    """The function of values without their gradients.
+
+    Example:
+        >>> from pullback.compat.autograd import grad
+        >>> rounded = notrace_primitive(np.round)
+        >>> grad(lambda x: x * rounded(x))(2.6)
+        np.float64(3.0)
+    """
 
     @functools.wraps(f_raw)
     def without_gradients(*args: Any, **kwargs: Any) -> Any:
@@ -56,7 +63,13 @@ class AsksForTensors(type):
 
 
 class Box(metaclass=AsksForTensors):
-    """For `isinstance(x, Box)`: whether x stands for a value that is differentiated."""
+    """For `isinstance(x, Box)`: whether x stands for a value that is differentiated.
+
+    Example:
+        >>> from pullback.compat.autograd import grad
+        >>> grad(lambda x: 2.0 * x if isinstance(x, Box) else x)(1.0)
+        np.float64(2.0)
+    """
 
 
 __getattr__ = missing_of(__name__)
