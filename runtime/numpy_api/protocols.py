@@ -205,6 +205,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 """NumPy's function -> what it does on Tensors; see `functions`."""
 OF_OTHERS: dict[str, Callable[..., Any]] = {}
 """Ufuncs that are made of other functions; see `ufuncs`, as for the next two."""
+OF_COMPLEX: dict[str, Callable[..., Any]] = {}
+"""Ufuncs that are made of other functions where an operand is complex; see `complex_order`."""
 OPTIONS: dict[str, set[str]] = {}
 """The options of those that have any."""
 METHODS: dict[str, Callable[..., Any]] = {}
@@ -379,6 +381,8 @@ def called(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any] = 
     if function is None:
         unknown(f"{public_name(ufunc)} with dtype")
     operands, result_dtype = converted(ufunc, inputs, dtype)
+    if name in OF_COMPLEX and any(map(np.iscomplexobj, operands)):
+        function = OF_COMPLEX[name]
     return as_dtype(function(*operands), result_dtype)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.operator import Operator, operators
+from ...tracer.ops.reduction import amax
 from ...tracer.spec import BOOL, CONTINUOUS
 from ..functions import PUBLIC, declared, offered
 from ..functions.common import array_dtype, as_dtype, fail, filled, scalar_of
@@ -18,6 +19,7 @@ from ..functions.shapes import joining, movement, parts
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import as_number
+from . import complex_order
 from .functions import implements
 from .protocols import FUNCTIONS
 from .values import averaged, axes_of, axis_of, promoted
@@ -180,6 +182,9 @@ def _extreme(operator: Operator) -> Implementation:
         if initial is not None and not x.numel():  # the extreme of nothing is what it begins with
             zeros = as_dtype(declared.sum(x, _axes(axis), keepdims), array_dtype(x))
             return zeros + _of_dtype(initial, x)
+        if array_dtype(x).kind == "c":
+            found = complex_order.extreme(x, operator is amax, _axes(axis), keepdims)
+            return _begun(found, initial, complex_order.OF_COMPLEX[monoid.fold.numpy[0]])
         return _begun(function(x, _axes(axis), keepdims), initial, of_two)
 
     return call
