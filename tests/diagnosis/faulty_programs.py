@@ -11,6 +11,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -175,13 +176,16 @@ def verdict(one: Faulty) -> str:
     return "silent" if broken else "sound"
 
 
-def counts(seeds: range, wanted: int) -> tuple[Counter[str], list[Faulty]]:
-    """How many of the first `wanted` broken programs are named, and which are not."""
+def counts(
+    seeds: range, wanted: int, way: Callable[[int], AbstractContextManager[None]] = lambda _: nullcontext()
+) -> tuple[Counter[str], list[Faulty]]:
+    """How many of `wanted` broken programs are named, and which are not. `way`: how that of a seed runs."""
     found: Counter[str] = Counter()
     missed = []
     for seed in seeds:
         one = drawn(seed)
-        said = verdict(one)
+        with way(seed):
+            said = verdict(one)
         if said == "sound":
             continue
         found[said] += 1
