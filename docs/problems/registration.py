@@ -34,8 +34,8 @@ first = taken(0.0, 1.0, 0.0, 0.0)
 second = 0.8 * taken(*truth) + rng.normal(scale=0.05, size=first.shape)
 
 # %%
-# The second image, read where the pixels of the first lie in it. `affine_grid` and `grid_sample` are functions
-# of PyTorch's, and take arrays. Brightness does not count: the images are compared without mean and scale.
+# The second image, read where the pixels of the first lie in it. `affine_grid` and `grid_sample` are
+# PyTorch's functions, and take arrays. Brightness does not count: images are compared without mean and scale.
 
 
 def warped(p, image):
