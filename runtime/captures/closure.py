@@ -613,7 +613,7 @@ class _Explorer:
             child = child or self._object(value, inner, getattr(value, "__name__", name))
             if child is not None:
                 holder.children.append((("cell", name), child))
-        else:
+        elif not isinstance(value, HasParts) or value.parts:  # else nothing that it computes with
             content = Content(value)
             self.reader.is_shareable &= content.is_plain
             self.reader.guard_binding(f"not {self.reader.constant(content)}.is_of({variable}.cell_contents)")

@@ -97,26 +97,6 @@ UFUNCS = {
 some that are made of several operators."""
 
 
-def _by_parts(name: str, strict: str) -> Callable[..., Tensor]:
-    """A comparison; NumPy orders complex numbers by their real, then by their imaginary parts."""
-    compare, compare_reals = UFUNCS[name], UFUNCS[strict]
-
-    def function(x: Any, y: Any) -> Tensor:
-        if not any(isinstance(one, Tensor) and one.is_complex() for one in (x, y)):
-            return compare(x, y)
-        are_numbers = PUBLIC["logical_not"](PUBLIC["isnan"](x.imag + y.imag))
-        decided = PUBLIC["logical_and"](compare_reals(x.real, y.real), are_numbers)
-        return PUBLIC["where"](PUBLIC["eq"](x.real, y.real), compare(x.imag, y.imag), decided)
-
-    return function
-
-
-UFUNCS |= {
-    name: _by_parts(name, name.removesuffix("_equal"))
-    for name in ("less", "less_equal", "greater", "greater_equal")
-}
-
-
 def _is_same_ufunc(real: Any, operator: Operator) -> bool:
     """Whether a function of NumPy's does what the operator does, in every dtype."""
     is_named_so = getattr(real, "__name__", "") == operator.name

@@ -227,7 +227,7 @@ def outer_edges(tensors: Sequence[Tensor], first: int, traced_for: str = "") -> 
             pending.extend(one for one in target.edges if one is not None)
         elif not isinstance(target, GradNode) or target.sequence < first:
             found.append(edge)
-        elif traced_for and (not target.is_in_graph or target.hooks is not None):
+        elif traced_for and (not target.is_in_graph or target.has_hooks):
             raise UnsupportedError(
                 f"{traced_for}: the body calls {target.name()}, an operation with a backward of its own or a "
                 "hook, which compiled loops do not have. Call it outside of the body, or do not compile."

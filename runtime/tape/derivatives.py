@@ -99,7 +99,7 @@ class Way:
             way.values.setdefault((id(target), number), (edge, {}))[1][value] = None
             if not is_new or not isinstance(target, GradNode) or target.sequence < oldest:
                 continue
-            if not target.is_in_graph or target.hooks is not None or target.refusal():
+            if not target.is_in_graph or target.has_hooks or target.refusal():
                 return None
             way.nodes.append(target)
             pending.extend((one, edge) for one, edge in zip(target.read, target.edges) if edge is not None)

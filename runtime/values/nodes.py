@@ -90,6 +90,11 @@ class GradNode:
         return self.pull([g], wanted, True)
 
     @property
+    def has_hooks(self) -> bool:
+        """Whether users have attached more to it than notes."""
+        return self.hooks is not None and self.hooks.take_part
+
+    @property
     def read(self) -> Sequence[Any]:
         """In a trace the values of the operands, one for each edge, where the graph shows the backward."""
         return ()
@@ -166,6 +171,11 @@ class Hooks:
         """Hooks of the tensors that the node made, by output number."""
         self.retained: dict[int, weakref.ref[Tensor]] = {}
         """The tensors that want their gradient kept, by output number."""
+
+    @property
+    def take_part(self) -> bool:
+        """Whether a pass asks any: notes alone it does not."""
+        return bool(self.before or self.after or self.tensors or self.retained)
 
 
 def hooks_of(node: GradNode) -> Hooks:
@@ -272,7 +282,7 @@ def targets_behind(
 
 def have_own_backward(behind: Behind) -> bool:
     """Whether any of them is a node that is no operator's, or has hooks: the graph does not show these."""
-    return any(not node.is_in_graph or node.hooks is not None for node in behind.nodes) or any(
+    return any(not node.is_in_graph or node.has_hooks for node in behind.nodes) or any(
         leaf._hooks is not None for leaf in behind.leaves
     )
 

@@ -260,14 +260,3 @@ def test_no_real_number_is_made_of_a_complex_one(call: Callable[[Any], Any]) -> 
 def test_wrong_dtypes(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(errors.DTypeError, match=message):
         call()
-
-
-@pytest.mark.parametrize("compare", [np.less, np.less_equal, np.greater, np.greater_equal])
-def test_arrays_of_complex_numbers_are_ordered_as_numpys(compare: np.ufunc) -> None:
-    parts = np.array([0.0, 1.0, -1.0, np.nan])
-    x, y = (one.ravel() for one in np.meshgrid(*[(parts[:, None] + 1j * parts).ravel()] * 2))
-    with np.errstate(invalid="ignore"):
-        expected = compare(x, y)
-        assert (pb.compile(lambda x, y: compare(x, y))(x, y) == expected).all()
-        found = pb.grad(lambda x: np.where(compare(x, y), x.real, x.imag).sum())(x)
-    assert (found == np.where(expected, 1.0, 1j)).all()
