@@ -6,7 +6,7 @@ NumPy, so `except RuntimeError` and `except ValueError` in existing programs kee
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 
 import numpy as np
@@ -31,6 +31,10 @@ def note_refusal(error: Exception) -> None:
         found.unsupported = (*found.unsupported, error)
 
 
+locators: list[Callable[[PullbackError], None]] = []
+"""What says the user's line of an error that is made: `tracebacks.locate`, which knows errors."""
+
+
 class PullbackError(Exception):
     """The base class of pullback's own errors.
 
@@ -44,10 +48,8 @@ class PullbackError(Exception):
     """Whether it is about the arguments of a function, which a note says with their dtypes and shapes."""
 
     def __init__(self, *arguments: object) -> None:
-        from .tracebacks import locate  # which asks for the user's frames, as errors do
-
         super().__init__(*arguments)
-        if not self.is_defect:
+        for locate in () if self.is_defect else locators:
             locate(self)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
-from .errors import PullbackError
+from .errors import PullbackError, locators
 from .failed_calls import call_of, is_said
 from .numpy_words import in_words_of_numpy
 from .origin import calling_frame, is_own, is_users_code, place_of_line
@@ -41,6 +41,9 @@ def locate(error: PullbackError) -> None:
     _hide(_stack(sys._getframe(1)))
     _note(error, place)
     show_them_at_exit()
+
+
+locators.append(locate)
 
 
 def _tell_call(error: PullbackError, users: FrameType, place: str) -> None:

@@ -191,9 +191,11 @@ def _of_one(
             return general(input, **attributes)
         try:
             result = run(evaluate, value, **attributes) if attributes else run(evaluate, value)
-        except Exception:  # which the general way explains
-            return general(input, **attributes)
+        except Exception:  # which the general way explains, outside of here
+            result = None
         if type(result) is not ndarray:
+            if result is None:
+                return general(input, **attributes)
             result = np.asarray(result)
         if kind is NumpyTensor and not result.ndim:
             kind = NumpyScalar
@@ -288,9 +290,11 @@ def _of_two(
             return general(input, other, **attributes)
         try:
             result = run(evaluate, a, b, **attributes) if attributes else run(evaluate, a, b)
-        except Exception:  # which the general way explains
-            return general(input, other, **attributes)
+        except Exception:  # which the general way explains, outside of here
+            result = None
         if type(result) is not ndarray:
+            if result is None:
+                return general(input, other, **attributes)
             result = np.asarray(result)
         if kind is NumpyTensor and not result.ndim:
             kind = NumpyScalar
@@ -393,8 +397,8 @@ def _of_three(operator: Operator, general: Function, plans: _Plans) -> Function:
             return general(*operands)
         try:
             result = run(evaluate, *values)
-        except Exception:  # which the general way explains
-            return general(*operands)
+        except Exception:  # which the general way explains, outside of here
+            result = None
         if type(result) is not ndarray or not result.ndim:  # an array, or a number, by who asks
             return general(*operands)
         tensor = make(result, kind)

@@ -124,9 +124,9 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
     Raises:
         ValueError: it is written in C, and does not say.
     """
-    inner = inspect.unwrap(function, stop=lambda one: hasattr(one, "__signature__"))
-    if isinstance(inner, np.ufunc):
+    if isinstance(inspect.unwrap(function), np.ufunc):
         return None
+    inner = inspect.unwrap(function, stop=lambda one: hasattr(one, "__signature__"))
     is_method = type(inner) is MethodType
     own = inner.__func__ if is_method else inner
     if type(own) is not FunctionType or own.__dict__:

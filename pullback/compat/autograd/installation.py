@@ -95,12 +95,11 @@ def install(*, compiled: bool = False) -> None:
         >>> pullback.compat.autograd.install()
         >>> import autograd.numpy as np
     """
-    from .numpy.numpy_boxes import ArrayBox  # which needs the options
-
     with _lock:
         _require_not_imported()
         options.compiled = compiled
-        class_of_differentiated[:] = [ArrayBox]  # which programs ask for by its name
+        boxes = importlib.import_module(f"{OURS}.numpy.numpy_boxes")  # which needs the options
+        class_of_differentiated[:] = [boxes.ArrayBox]  # which programs ask for by its name
         if _finder not in sys.meta_path:
             sys.meta_path.insert(0, _finder)
 
