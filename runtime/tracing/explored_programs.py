@@ -288,8 +288,8 @@ class _Remembered:
 class Memory(HasParts):
     """What was found for the last calls of what a transform has made, and of programs that ran inside of it.
 
-    It lives as long as that, and so do the objects of the calls, of each code those of the last one. To whoever
-    asks what a function reaches, it holds nothing.
+    It lives as long as that, and so do the objects of the calls, of each code those of the last one. To
+    whoever asks what a function reaches, it holds nothing.
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
