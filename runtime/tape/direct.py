@@ -24,7 +24,7 @@ from ..values.nodes import observers
 from ..values.operator_nodes import OperatorNode, Plan, specs_of
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, TorchTensor, View, make
-from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
+from ..values.value_kinds import Auxiliary, NumpyScalar, NumpyTensor, PythonNumber
 
 ndarray = np.ndarray
 Function = Callable[..., Any]
@@ -52,6 +52,8 @@ _PAIRS: dict[tuple[type, type], tuple[type[Tensor], bool, bool]] = {
     **{(PythonNumber, other): (NumpyTensor, True, False) for other in _OF_NUMPY},
     **{(other, PythonNumber): (NumpyTensor, False, True) for other in _OF_NUMPY},
     (PythonNumber, PythonNumber): (PythonNumber, True, True),
+    **{(one, Auxiliary): (_KINDS[one], True, True) for one in (TorchTensor, *_NUMPY)},
+    **{(Auxiliary, one): (_KINDS[one], True, True) for one in (TorchTensor, *_NUMPY)},
 }
 """Of two operands' kinds that of an array which is the result, and which of them are tensors."""
 _PAIRS_OF_NUMPY: dict[tuple[type, type], tuple[type[Tensor], bool, bool]] = {

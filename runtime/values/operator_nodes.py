@@ -185,16 +185,21 @@ class OperatorNode(SavingNode):
 
     def pull_recorded(self, g: Tensor, wanted: Sequence[bool] | None = None) -> Sequence[Any]:
         """The same of a Tensor, outside of traces, where the rules are recorded; None for not `wanted`."""
-        self.require_saved()
+        versions = self.versions
+        if versions and (versions[1][0] != versions[2] or len(versions) > 3):
+            self.require_saved()
         plan = self.plan
         pull = plan.recorded or plan.pull_recorded()
         if wanted is not None:
             positions = tuple([position for position in plan.positions if wanted[position]])
             if positions != plan.positions:
                 pull = plan.operator.pulling(positions, plan.count, OperatorNode.on_tensors)
-        operands, result = self._as_tensors() if self.versions else (self.operands or (), self.result)
+        operands, result = self._as_tensors() if versions else (self.operands or (), self.result)
         specs, y_spec = self.specs or NO_SPECS
-        pulled = plan.operator.pulled(pull, g, result, y_spec, operands, specs, self.attributes)
+        if plan.is_holomorphic and g._value.dtype.kind == "c":
+            pulled = plan.operator.pulled(pull, g, result, y_spec, operands, specs, self.attributes)
+        else:
+            pulled = pull(g, result, y_spec, operands, specs, self.attributes)
         if self.shapes is None:
             return pulled
         found = list(pulled)
@@ -256,7 +261,9 @@ class OperatorNode(SavingNode):
     def _arrays_as_tensors(self) -> tuple[list[Any], Any]:
         """The same outside of traces: what was no tensor's is an array or a number as before."""
         operands, result, edges = list(self.operands or ()), self.result, self.edges
-        for position, cell, _ in self.each_version():
+        versions = self.versions
+        for number in range(0, len(versions), 3):
+            position, cell = versions[number], versions[number + 1]
             if position < 0:
                 result = tensor_at(result, (self, 0), cell)
             else:
