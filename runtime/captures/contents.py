@@ -62,14 +62,15 @@ class Content:
     """
 
     def __init__(self, value: Any, met: list[np.ndarray] | None = None) -> None:
-        self._kind = type(value)
+        kind: Any = type(value)
+        self._kind = kind
         parts = parts_of(value)
         if met is not None:
             labels = [label for part in parts if isinstance(part, _Labels) for label in part.parts()]
             met += [part for part in (*parts, *labels) if isinstance(part, np.ndarray)]
         self._parts = [part.copy() if isinstance(part, np.ndarray) else part for part in parts]
         self.streams = [part for part in self._parts if isinstance(part, RANDOM)]
-        self._is_table = _is_table(self._kind)
+        self._is_table = _is_table(kind)
         self._state: TableState | None = None
         """Of the table that was the same last, as the next one is likely to be."""
 

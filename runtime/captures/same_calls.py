@@ -31,7 +31,8 @@ class SameCall:
         self._trail = trail
         self._roots = [(type(one), None if is_without_code(one) else one, self._mark(one)) for one in roots]
         walk = Walk([one for _, one, _ in self._roots if one is not None], trail.names)
-        ways = [(one, way_from(type(one))) for one in walk.objects]
+        kinds: list[Any] = list(map(type, walk.objects))
+        ways = list(zip(walk.objects, map(way_from, kinds)))
         functions = [one for one, way in ways if way == "_from_function"]
         self._instances = [one for one, way in ways if way == "_from_instance"]
         dicts = [one for one in walk.objects if type(one) is dict]

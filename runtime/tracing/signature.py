@@ -440,7 +440,7 @@ class Form:
         for leaf, (kind, what) in zip(leaves, self.leaves):
             if type(leaf) is not kind:
                 return None
-            if kind is ndarray:
+            if type(leaf) is ndarray:
                 if (leaf.dtype, leaf.shape) != what or not leaf.flags.carray:
                     return None
                 arrays.append(leaf)
