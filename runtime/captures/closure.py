@@ -43,6 +43,7 @@ from .memoised import CACHED, is_dispatcher
 from .objects import (
     CONTAINERS,
     HasParts,
+    Unread,
     attributes_of,
     is_instance,
     is_opaque,
@@ -602,6 +603,8 @@ class _Explorer:
             value = cell.cell_contents
         except ValueError:  # assigned only later, or never
             return
+        if isinstance(value, Unread):
+            return
         if not own:
             key = ("cell", name)
             self._child(holder, key, value, variable, ".cell_contents", name, at=(cell, 0))
@@ -613,7 +616,7 @@ class _Explorer:
             child = child or self._object(value, inner, getattr(value, "__name__", name))
             if child is not None:
                 holder.children.append((("cell", name), child))
-        elif not isinstance(value, HasParts) or value.parts:  # else nothing that it computes with
+        else:
             content = Content(value)
             self.reader.is_shareable &= content.is_plain
             self.reader.guard_binding(f"not {self.reader.constant(content)}.is_of({variable}.cell_contents)")

@@ -23,7 +23,7 @@ import numpy as np
 from ..values.dtypes import DType
 from ..values.foreign import module_of
 from ..values.tensor import Tensor
-from .objects import attributes_of
+from .objects import Unread, attributes_of
 from .randomness import RANDOM
 from .table_states import TableState
 
@@ -176,6 +176,8 @@ def _taken_apart(value: Any) -> tuple[list[Any], list[Any]]:
         return [len(value)], [*value, *value.values()]
     if _is_table(kind):
         return _table(value)
+    if issubclass(kind, Unread):
+        return [], []
     if isinstance(value, FunctionType):
         return [], [content for cell in value.__closure__ or () for content in content_of_cell(cell)]
     if isinstance(value, Tensor):

@@ -50,6 +50,10 @@ class HasParts:
     parts: ClassVar[tuple[str, ...]]
 
 
+class Unread:
+    """What is kept beside a function of ours, and of which nothing is computed: no guard asks for it."""
+
+
 def wrapped_by(value: Any) -> Any:
     """The function in a wrapper of a library's: a compiled function, one with a cache."""
     if isinstance(value, FunctionType) or not has_dict(value) or not is_opaque(type(value).__module__):

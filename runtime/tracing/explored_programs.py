@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import field, replace
 from itertools import repeat
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..bytecode.write_instructions import (
     makes_lists,
     writes_of,
 )
-from ..captures.objects import HasParts, is_opaque, is_users
+from ..captures.objects import Unread, is_opaque, is_users
 from ..captures.reached import WITHOUT_CODE, Reached, holds_numbers, is_without_code
 from ..captures.same_calls import SameCall
 from ..captures.standing_names import Standing, Variables, real_of
@@ -285,14 +285,11 @@ class _Remembered:
     missed: int = 0
 
 
-class Memory(HasParts):
+class Memory(Unread):
     """What was found for the last calls of what a transform has made, and of programs that ran inside of it.
 
-    It lives as long as that, and so do the objects of the calls, of each code those of the last one. To
-    whoever asks what a function reaches, it holds nothing.
+    It lives as long as that, and so do the objects of the calls, of each code those of the last one.
     """
-
-    parts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         self._known: dict[int, _Remembered] = {}

@@ -388,3 +388,13 @@ def test_the_call_is_another_where_code_could_be_another(change: Any, module: An
     call = SameCall(roots, trail)
     change(module, model)
     assert not call.holds_for(roots)
+
+
+def test_what_is_remembered_is_no_guard(module: Any) -> None:
+    model = module.Model(2.0)
+    gradient = pb.grad(model.loss)
+    function = pb.compile(lambda x: gradient(x) * 2.0)
+    for turn in range(3):
+        gradient(X)  # which remembers
+        np.testing.assert_array_equal(function(X + turn), 2.0 * gradient(X + turn))
+    assert function.cache_info().traces == 1
