@@ -131,3 +131,21 @@ def test_programs_run_with_it(form: list[str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pullback.compat.autograd", *form, "--option", "7"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert run.stdout == "['--option', '7'] 6.0 model.py\n"
+
+
+@pytest.mark.drawn(4)
+def test_errors_of_programs_are_shown_as_python_shows_them(tmp_path: Path) -> None:
+    def run(*form: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "pullback.compat.autograd", *form]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    program = "import sys, autograd\nsys.exit(7) if sys.argv[1:] else 1 / 0\n"
+    (tmp_path / "model.py").write_text(program, encoding="utf-8")
+    failed = run("model.py")
+    assert failed.returncode == 1 and "ZeroDivisionError" in failed.stderr
+    assert failed.stderr.splitlines()[1].endswith('model.py", line 2, in <module>')
+    assert run("model.py", "argument").returncode == 7
+    code = "import autograd, sys; print(autograd.grad(abs)(-2.0), sys.argv[1:], __name__)"
+    assert run("-c", code, "--option").stdout == "-1.0 ['--option'] __main__\n"
+    missing = run("nothing.py")
+    assert missing.returncode == 2 and "can't open file 'nothing.py'" in missing.stderr
