@@ -20,6 +20,7 @@ from pullback.tracer.effects import held_back
 from pullback.tracer.errors import DimensionError, LinearAlgebraError, UnsupportedError
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import loops_of
+from pullback.tracer.origin import with_latest_cells
 from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
 
@@ -114,14 +115,22 @@ class Program:
         """The source without its comments and the user's names, which is all that machine code depends on."""
         return self._emitted("kernel", comments=False)
 
-    @cached_property
+    @property
     def source(self) -> str:
         """The generated Python of this program."""
-        return self._emitted(self.name, _header(self.title, self.graph, self._plan))
+        return with_latest_cells(self._source)
 
     @cached_property
+    def _source(self) -> str:
+        return self._emitted(self.name, _header(self.title, self.graph, self._plan))
+
+    @property
     def located_source(self) -> list[tuple[str, ir.Origins]]:
         """The lines of `source`, each with the places in the user's program that it comes from."""
+        return [(with_latest_cells(line), origins) for line, origins in self._located_source]
+
+    @cached_property
+    def _located_source(self) -> list[tuple[str, ir.Origins]]:
         from .targets.python.emit import emit_located  # which takes Jinja2
 
         header = _header(self.title, self.graph, self._plan)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+import re
 import sys
 import sysconfig
 import warnings
@@ -310,8 +311,31 @@ def file_name(path: str) -> str:
     shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
     cell = shell and shell.compile.format_code_name(path)
     if cell:
+        _cells[str(cell[1])] = path
         return str(cell[1])
     return os.path.basename(path).encode(errors="surrogateescape").decode(errors="replace")
+
+
+_cells: dict[str, str] = {}
+"""By the name of a cell that was shown, `In[3]`, what Python calls its code."""
+_latest: dict[str, str] = {}
+"""By what Python calls the code of a cell, that of the last one in which the same code was found again."""
+
+
+def note_same_code(before: str, now: str) -> None:
+    """A function was found to have the code, and the lines, of a former one: that of a cell that runs again."""
+    if before != now or before in _latest:
+        _latest[before] = now
+
+
+def with_latest_cells(text: str) -> str:
+    """A text of generated code, with the cells that have run last where code of former ones serves them."""
+    return re.sub(r"\bIn\[\d+\]", lambda found: _latest_of(found[0]), text) if _cells else text
+
+
+def _latest_of(cell: str) -> str:
+    path = _cells.get(cell)
+    return cell if path is None else file_name(_latest.get(path, path))
 
 
 LONGEST_LINE = 120

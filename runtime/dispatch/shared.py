@@ -19,6 +19,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from ...codegen.cost.machine import assumed_machine
+from ...tracer.origin import note_same_code
 from ..captures.objects import is_instance, wrapped_by
 from ..captures.places import Reading, Source
 from ..tensors.sampling import default_generator
@@ -43,6 +44,8 @@ class SharedPrograms:
         self._shelves: OrderedDict[Any, tuple[Variant | Paths, ...]] = OrderedDict()
         self._constants: OrderedDict[Any, frozenset[str]] = OrderedDict()
         """Of which numbers functions of a kind have turned out to need the value."""
+        self._files: dict[Any, str] = {}
+        """Where the functions are for whom the programs were made."""
         self._lock = threading.Lock()
 
     def constants_of(self, function: TracedFunction) -> frozenset[str]:
@@ -61,6 +64,7 @@ class SharedPrograms:
         for made in found:
             bound = _bound_reading(_traced(made), roots)
             if bound is not None:
+                note_same_code(self._files.get(key, ""), _file_of(function))
                 return _rebuilt(made, function, call, functools.partial(_with_reading, reading=bound))
         return None
 
@@ -83,9 +87,10 @@ class SharedPrograms:
             ]
             self._shelves[key] = (bare, *others[: MOST_ALIKE - 1])
             self._shelves.move_to_end(key)
+            self._files[key] = _file_of(function)
             for one in (self._shelves, self._constants):
                 while len(one) > MOST_KEYS:
-                    one.popitem(last=False)
+                    self._files.pop(one.popitem(last=False)[0], None)
 
     def forget(self, function: TracedFunction) -> None:
         """Drop what functions like this one have left."""
@@ -93,15 +98,22 @@ class SharedPrograms:
         with self._lock:
             for key in [key for key in self._shelves if key[0] == kind]:
                 del self._shelves[key]
+                self._files.pop(key, None)
             self._constants.pop(kind, None)
 
     def clear(self) -> None:
         with self._lock:
             self._shelves.clear()
+            self._files.clear()
             self._constants.clear()
 
 
 shared_programs = SharedPrograms()
+
+
+def _file_of(function: TracedFunction) -> str:
+    code = getattr(function.function, "__code__", None)
+    return code.co_filename if code is not None else ""
 
 
 # --- which functions are alike ------------------------------------------------------------------------

@@ -92,3 +92,20 @@ def test_errors_of_the_users_go_through_hidden_frames(shell: Any, capsys: pytest
     shown = run(shell, "def mine(x):\n    raise ValueError('no')\npb.grad(mine)(x)", capsys)
     assert "raise ValueError('no')" in shown
     assert "transforms.py" not in shown
+
+
+@pytest.mark.parametrize("of_kernel", [False, True])
+def test_a_cell_that_is_run_again_has_its_new_name(
+    shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, of_kernel: bool
+) -> None:
+    """Its program is that of the first time, whatever the file is called that its code is in."""
+    if of_kernel:
+        compiler = pytest.importorskip("ipykernel.compiler").XCachingCompiler
+        monkeypatch.setattr(shell, "compile", compiler())
+    cell = "@pb.compile\ndef f(x):\n    return np.sin(x).sum()\nf(x)\nprint(f.source())"
+    assert "f, In[2]:1" in (shown := run(shell, cell, capsys)) and "# In[2]:3  return np.sin(x)" in shown
+    assert "f, In[3]:1" in (shown := run(shell, cell, capsys)) and "# In[3]:3  return np.sin(x)" in shown
+    assert "In[2]" not in shown
+    assert "f, In[4]:1" in run(shell, f"{cell}\nf = f", capsys), "another cell with the same function"
+    assert "f, In[5]:1" in run(shell, cell, capsys)
+    assert "f, In[5]:1" in run(shell, "print(f.source())", capsys)
