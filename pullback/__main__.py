@@ -18,6 +18,7 @@ from typing import NoReturn
 import numpy as np
 
 from .tracer.errors import CompilationError, GraphError, PullbackError
+from .tracer.tracebacks import show_them_at_exit
 from .tracer.version import __version__
 
 # The views of `inspect`: the option, and what it prints. Each is a method of a compiled function; forward
@@ -135,8 +136,11 @@ def _profile(options: argparse.Namespace) -> None:
     bound = _bind(function, options.function, options.shapes)
     with _refused_in_words(options.function):
         found = profile(function, *bound.args, **bound.kwargs)
-        if options.plot:
+    if options.plot:
+        try:
             found.plot(options.kind).savefig(options.plot)
+        except (OSError, ValueError) as error:
+            raise _UsageError(f"{options.plot}: {error}") from None
     if sys.stdout.isatty():
         Console().print(found)
     else:
@@ -170,6 +174,8 @@ def _find_function(path: str) -> Callable[..., object]:
 
 def _load_module(name: str) -> ModuleType:
     """The module of a dotted name, or of a path to a file."""
+    if name.startswith(".") and not name.endswith(".py"):
+        raise _UsageError(f"there is no module {name!r}: give a module or a file.py")
     if not name.endswith(".py"):
         if "" not in sys.path and str(Path.cwd()) not in sys.path:
             sys.path.insert(0, str(Path.cwd()))  # as `python -m` has it and the installed command has not
@@ -260,4 +266,5 @@ def _cache(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
+    show_them_at_exit()  # of what the user's module raises
     sys.exit(main())

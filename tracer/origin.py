@@ -323,7 +323,7 @@ _latest: dict[str, str] = {}
 
 
 def note_same_code(before: str, now: str) -> None:
-    """A function was found to have the code, and the lines, of a former one: that of a cell that runs again."""
+    """A function was found to have the code, and the lines, of a former one: its cell runs again."""
     if before != now or before in _latest:
         _latest[before] = now
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from .errors import PullbackError, locators
 from .failed_calls import call_of, is_said
 from .numpy_words import in_words_of_numpy
-from .origin import calling_frame, is_own, is_users_code, place_of_line
+from .origin import calling_frame, is_own, is_users_code, is_users_file, place_of_line
 from .settings import ALL_FRAMES, CHECKING
 from .trace import innermost
 
@@ -140,7 +140,10 @@ MISFIT = re.compile(
 
 
 def _is_meant(error: BaseException) -> bool:
-    """Whether it is no defect: one of pullback's own errors, or what stops a program, as Ctrl-C."""
+    """Whether it is no defect: one of pullback's own errors, or what stops a program, as Ctrl-C; of text the
+    user's, of which there is no code yet."""
+    if isinstance(error, SyntaxError):
+        return is_users_file(error.filename or "")
     return getattr(error, "is_defect", None) is False or not isinstance(error, Exception)
 
 

@@ -106,7 +106,7 @@ def test_shapes_that_the_function_cannot_take_show_its_error(model: str, capsys)
     assert "Traceback" not in error
 
 
-@pytest.mark.parametrize("place", ["no_such_module:f", "no_such_package.module:f", "no_such_file.py:f", "f"])
+@pytest.mark.parametrize("place", [".:f", "no_such:f", "no_such_package.module:f", "no_such_file.py:f", "f"])
 def test_a_place_without_a_function_is_one_line(place: str, capsys) -> None:
     assert run("inspect", place) == 2
     error = capsys.readouterr().err
@@ -142,3 +142,13 @@ def test_cache_shows_and_clears_its_folder(tmp_path: Path, model: str) -> None:
     assert "Cleared." in pullback("cache", "--clear")
     assert ": 0 files" in pullback("cache")
     assert stranger.read_text() == "kept"
+
+
+@pytest.mark.parametrize("text", ["def f(:", "1 / 0"])
+def test_an_error_of_the_users_module_shows_its_lines_alone(tmp_path: Path, text: str) -> None:
+    (tmp_path / "broken.py").write_text(text)
+    command = [sys.executable, "-m", "pullback", "inspect", "broken.py:f"]
+    environment = {name: value for name, value in os.environ.items() if name != "PULLBACK_CHECK"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("  File ") == 1 and "broken.py" in done.stderr
