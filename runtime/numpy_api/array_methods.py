@@ -112,7 +112,7 @@ def reshape(self: Tensor, *shape: Any, order: str = "C", copy: bool | None = Non
     """The elements in another shape, given as integers or as a tuple."""
     if order == "C" and copy is None and (result := reshape_directly(self, *shape)) is not NotImplemented:
         return result
-    return FUNCTIONS[np.reshape](self, shape[0] if len(shape) == 1 else shape, order)
+    return FUNCTIONS[np.reshape](self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
 
 def ravel(self: Tensor, order: str = "C") -> Tensor:

@@ -35,7 +35,15 @@ from ..functions.matrices.einsum import einsum_in_their_dtype, multi_dot
 from ..functions.selections import selection
 from ..functions.selections.assignment import copy_
 from ..functions.shapes import joining, movement, parts
-from ..tape.apply import apply, copied_in_order, laid_out, lay_in_order
+from ..tape.apply import (
+    apart_from,
+    apply,
+    copied_in_order,
+    dims_from_outside,
+    laid_out,
+    lay_in_order,
+    lies_in,
+)
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import PythonNumber, as_array, tensors_among
@@ -143,22 +151,27 @@ def _named(function: Any, arguments: Sequence[Any], start: int) -> dict[str, Any
 
 @implements(np.reshape, shares=True)
 def _reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
+    x = tensor_of(a)
     extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    if order == "A":
+        order = "F" if lies_in(x, "F", asked=True) and not lies_in(x, "C") else "C"
+    if order not in ("C", "F"):
+        fail(ArgumentError, f"numpy.reshape: order must be one of 'C', 'F', or 'A' (got {order!r})")
     if order == "F":
-        return _transpose(movement.reshape(_transpose(a), extents[::-1]))
-    if order not in ("C", "A", "K"):
-        fail(ArgumentError, f"numpy.reshape: order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
-    if order != "C" and tensor_of(a).ndim > 1:
-        fail(
-            UnsupportedError,
-            f"numpy.reshape: order={order!r} is not supported on a Tensor, only 'C' and 'F': it depends on "
-            "how the elements lie in memory.",
-        )
-    return movement.reshape(tensor_of(a), extents)
+        shown = _transpose(movement.reshape(_transpose(x), extents[::-1]))
+    else:
+        shown = movement.reshape(x, extents)
+    if copy:
+        return apart_from(x, shown)
+    if copy is False and shown._cell is not x._cell:
+        fail(ArgumentError, "numpy.reshape: the array cannot be shown in that shape without a copy")
+    return shown
 
 
 @implements(np.ravel, shares=True)
 def _ravel(a: Any, order: str = "C") -> Tensor:
+    if order == "K":  # as the elements lie in memory
+        a, order = movement.permute(x := tensor_of(a), dims_from_outside(x)), "C"
     flat = _reshape(a, -1, order)
     return flat if flat.is_contiguous() else copied_in_order(flat)  # NumPy copies what has gaps
 

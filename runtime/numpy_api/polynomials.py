@@ -238,8 +238,13 @@ class Family:
             before, current = current, self._following(n, x, current, before)
 
     def value(self, x: Any, c: Any, tensor: bool = True) -> Tensor:
-        """The sum of coefficients, the lowest first, times polynomials."""
+        """The sum of coefficients, the lowest first, times polynomials.
+
+        Of coefficients with several columns each column is taken at all of x, or with `tensor` false at one.
+        """
         at, coefficients = floats(x, c)
+        if tensor and coefficients.ndim > 1:
+            coefficients = coefficients.reshape((*coefficients.shape, *(1,) * at.ndim))
         terms = zip(range(coefficients.shape[0]), self._terms(at))
         return functools.reduce(operator.add, (coefficients[n] * one for n, one in terms))
 

@@ -37,7 +37,15 @@ from ...tracer.origin import fail
 from ...tracer.quiet import Quiet
 from ...tracer.spec import COMPLEX, CONTINUOUS, INT64, real_dtype
 from ...tracer.trace import Trace, current_trace, innermost
-from ..values.memory_order import Maker, in_order, is_in_order, note_order, reshaped_in_place
+from ..values.memory_order import (
+    Maker,
+    asked_strides_of,
+    from_outside,
+    in_order,
+    is_in_order,
+    note_order,
+    reshaped_in_place,
+)
 from ..values.modes import is_recording
 from ..values.nodes import observers
 from ..values.operator_nodes import OperatorNode, Plan, spec_of_operand, specs_of
@@ -468,8 +476,19 @@ def laid_out(tensor: Tensor, order: str | None) -> Tensor:
     return tensor if order is None or lies_in(tensor, order) else copied_in_order(tensor, order)
 
 
-def lies_in(tensor: Tensor, order: str) -> bool:
-    """Whether the elements lie one behind the other in an order: C's, Fortran's, either ("A"), any ("K")."""
+def dims_from_outside(tensor: Tensor) -> tuple[int, ...]:
+    """The dimensions, those first whose neighbours lie farthest apart; in a trace that is a guard."""
+    value = tensor._value
+    return from_outside(asked_strides_of(value) if isinstance(value, Node) else value.strides)
+
+
+def lies_in(tensor: Tensor, order: str, asked: bool = False) -> bool:
+    """Whether the elements lie one behind the other in an order: C's, Fortran's, either ("A"), any ("K").
+
+    `asked` if what the function computes depends on the answer, not only where it writes: that is a guard.
+    """
+    if asked and isinstance(tensor._value, Node):
+        asked_strides_of(tensor._value)
     if order == "K":
         return True
     if order == "A":

@@ -59,7 +59,7 @@ def in_order_of(node: Node, former: Node) -> Node:
     if node.ndim == 1:
         found = identity(node)
     else:
-        dims = _from_outside(strides_of(former))
+        dims = from_outside(strides_of(former))
         inner = Node.apply(permute, (node,), {"dims": dims})
         found = Node.apply(permute, (in_order(inner),), {"dims": inverse_permutation(dims)})
     current_trace().strides[found] = strides_of(former)  # with its gaps, if there are
@@ -216,19 +216,19 @@ def _as_made(node: Node, known: dict[Node, Strides], make: Maker) -> Strides:
 
 def _in_order_of(shape: Sequence[int], steps: Strides) -> Strides:
     """The strides of an array without gaps whose dimensions are in the order of those of steps."""
-    dims = _from_outside(steps)
+    dims = from_outside(steps)
     outside_in = _in_order([shape[dim] for dim in dims])
     return tuple(outside_in[dims.index(dim)] for dim in range(len(dims)))
 
 
 def _small(node: Node, steps: Strides) -> np.ndarray:
-    dims = _from_outside(steps)
+    dims = from_outside(steps)
     extents = [min(node.shape[dim], 2) if steps[dim] else 1 for dim in dims]
     array = np.ones(extents, node.dtype).transpose(inverse_permutation(dims))
     return np.broadcast_to(array, [min(extent, 2) for extent in node.shape])
 
 
-def _from_outside(steps: Sequence[int]) -> tuple[int, ...]:
+def from_outside(steps: Sequence[int]) -> tuple[int, ...]:
     """The dimensions, those with the longest steps first."""
     return tuple(sorted(range(len(steps)), key=lambda dim: -abs(steps[dim])))
 

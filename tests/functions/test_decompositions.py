@@ -639,3 +639,12 @@ def test_eigenvalues_of_nothing_are_complex(dtype: Any) -> None:
     expected = pb.complex128 if dtype == pb.float64 else pb.complex64
     assert values.shape == (2, 0) and vectors.shape == (2, 0, 0)
     assert values.dtype == vectors.dtype == pb.linalg.eigvals(pb.zeros((0, 0), dtype=dtype)).dtype == expected
+
+
+def test_what_is_not_to_be_unpacked_is_empty() -> None:
+    both, pivots = pb.linalg.lu_factor(pb.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    shapes = [
+        [tuple(one.shape) for one in pb.lu_unpack(both, pivots, unpack_data, not unpack_data)]
+        for unpack_data in (True, False)
+    ]
+    assert shapes == [[(0,), (2, 2), (2, 2)], [(2, 2), (0,), (0,)]]

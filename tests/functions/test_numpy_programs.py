@@ -162,6 +162,17 @@ def test_series_of_polynomials() -> None:
     check(series, random(3), random(4))
 
 
+@pytest.mark.parametrize("name", ["polynomial.polyval", "chebyshev.chebval", "hermite_e.hermeval"])
+@pytest.mark.parametrize("is_each", [True, False], ids=["each", "one"])
+def test_series_of_several_columns(name: str, is_each: bool) -> None:
+    """Each column at all of x, or one column at each."""
+    module, function = name.split(".")
+    evaluate = getattr(getattr(np.polynomial, module), function)
+    x, c = random(3), random(4, 3)
+    found = pb.vjp(lambda x: evaluate(x, c, tensor=is_each), x)[0]
+    np.testing.assert_allclose(found, evaluate(x, c, tensor=is_each))
+
+
 def of_scipy(x: np.ndarray, a: np.ndarray) -> Any:
     a = a @ a.T + np.eye(3)
     factor = scipy.linalg.cholesky(a, lower=True, check_finite=False)

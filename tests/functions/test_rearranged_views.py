@@ -212,3 +212,27 @@ def test_running_sums_of_a_number_are_an_array() -> None:
         for found in (pb.compile(function)(X), pb.vjp(function, X)[0]):
             for one, wanted in zip(found, function(X)):
                 assert one.shape == wanted.shape == (1,) and one == wanted
+
+
+def read_in_orders(x):
+    y = x * 1.0
+    shown = y.ravel("K"), y.ravel("A"), y.reshape(-1, order="A"), np.ravel(y[::-1], "K"), y.T.flatten("K")
+    apart = np.reshape(y, (3, 2), copy=True), y.reshape(6, copy=True)
+    y *= np.arange(1.0, 4.0)
+    apart[0][0] = 9.0
+    return y * 1.0, *(one * np.arange(6.0) for one in shown), *apart
+
+
+@pytest.mark.parametrize("x", [MATRIX, np.asfortranarray(MATRIX), MATRIX[:, ::-1]], ids=["C", "F", "turned"])
+def test_elements_are_read_in_the_order_of_memory(x: np.ndarray) -> None:
+    compiled = pb.compile(read_in_orders)
+    with uncompiled():
+        compiled(MATRIX)
+        for found in (compiled(x), pb.vjp(read_in_orders, x)[0]):
+            for one, wanted in zip(found, read_in_orders(x)):
+                np.testing.assert_array_equal(one, wanted)
+
+
+def test_a_reshape_that_has_to_copy_may_be_refused() -> None:
+    with pytest.raises(pb.errors.ArgumentError, match="without a copy"):
+        pb.grad(lambda x: np.reshape(x.T, (6,), copy=False).sum())(MATRIX)

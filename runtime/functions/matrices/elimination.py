@@ -195,7 +195,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> LuFactor | LuF
 
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Lu:
-    """P, L and U of what `lu_factor` returns.
+    """P, L and U of what `lu_factor` returns; nothing in the place of those that are not to be unpacked.
 
     Example:
         >>> lu_unpack(*linalg.lu_factor(tensor([[2.0]]))).U
@@ -204,12 +204,15 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     both = matrices(LU_data, "lu_unpack")
     require_pivots(LU_pivots, both, "lu_unpack", "LU_pivots")
     rows, dtype = both.shape[-2], array_dtype(both)
+    triangles = _triangles(both) if unpack_data else (both.new_empty(0), both.new_empty(0))
+    if not unpack_pivots:
+        return Lu(both.new_empty(0), *triangles)
     pivots = unwrap(LU_pivots)
     if isinstance(pivots, np.ndarray) and not is_tracing():
         places = wrap(_places_after(pivots, rows))
     else:
         places = _traced_places_after(LU_pivots, rows)
-    return Lu(_permutation(places, dtype), *_triangles(both))
+    return Lu(_permutation(places, dtype), *triangles)
 
 
 def _places_after(pivots: np.ndarray, rows: int) -> np.ndarray:
