@@ -196,14 +196,22 @@ def polyfit(
         scale = np.sqrt((table * table).sum(axis=0))
         cut = len(table) * precision if rcond is None else rcond
         return PUBLIC["matmul"](wrap(np.linalg.pinv(table / scale, cut) / scale[:, None]), values)
-    return _fitted(vander(at, deg + 1), values, weights)
+    return _fitted(vander(at, deg + 1), values, weights, rcond)
 
 
-def _fitted(table: Tensor, values: Tensor, weights: Tensor | None) -> Tensor:
-    """The shares of columns with the least squared distances; `values` are weighted already."""
+def _fitted(table: Tensor, values: Tensor, weights: Tensor | None, rcond: float | None) -> Tensor:
+    """The shares of columns with the least squared distances; `values` are weighted already.
+
+    Where `rcond` is given, singular values of the table up to that times the largest count as 0.
+    """
     table = table if weights is None else table * weights[:, None]
     scale = PUBLIC["sqrt"](PUBLIC["sum"](table * table, 0))
     table = table / scale
+    if rcond is not None:
+        if table.requires_grad:  # the pseudo-inverse's is that of matrices of the same rank
+            fail(UnsupportedError, "numpy: fits with rcond have no derivative by x. Leave it out.")
+        found = PUBLIC["matmul"](FUNCTIONS[np.linalg.pinv](table, rcond), values)
+        return found / (scale if found.ndim == 1 else scale[:, None])
     squares = PUBLIC["matmul"](table.T, table)
 
     def solution(target: Tensor) -> Tensor:
@@ -260,7 +268,7 @@ class Family:
         values, weights = in_double(y), None if w is None else in_double(w)
         if weights is not None:
             values = values * (weights if values.ndim == 1 else weights[:, None])
-        return _fitted(self.table(in_double(x), int(deg)), values, weights)
+        return _fitted(self.table(in_double(x), int(deg)), values, weights, rcond)
 
 
 _modules = np.polynomial

@@ -173,6 +173,14 @@ def test_series_of_several_columns(name: str, is_each: bool) -> None:
     np.testing.assert_allclose(found, evaluate(x, c, tensor=is_each))
 
 
+@pytest.mark.filterwarnings("ignore:.*poorly conditioned")
+@pytest.mark.parametrize("fit", [np.polyfit, np.polynomial.chebyshev.chebfit], ids=["polyfit", "chebfit"])
+def test_fits_leave_out_small_singular_values(fit: Any) -> None:
+    check(lambda y: fit(np.arange(4.0), y, 2, rcond=0.5)[1], random(4))
+    with pytest.raises(UnsupportedError, match="no derivative by x"):
+        pb.grad(lambda x: fit(x, random(4), 2, rcond=0.5)[1])(np.arange(4.0))
+
+
 def of_scipy(x: np.ndarray, a: np.ndarray) -> Any:
     a = a @ a.T + np.eye(3)
     factor = scipy.linalg.cholesky(a, lower=True, check_finite=False)
