@@ -4,9 +4,9 @@
 
        cholesky det inv
 
-With an option `declared` the table has more, see `listing.py`.
+With an option `declared` the table has more, see `listing.py`. The directive `tensor-methods` lists what `Tensor` has.
 
-Examples in docstrings that show no result get the one that they have.
+Examples in docstrings that are one expression and show no result get the one that they have.
 """
 
 import builtins
@@ -137,7 +137,8 @@ def show_results(app: Sphinx, kind: str, full: str, value: Any, options: Any, li
 
     name = full.rpartition(".")[2]
     example = next((line for line in lines if line.lstrip().startswith(f">>> {name}(")), None)
-    if example is None or any(one.want for one in doctest.DocTestParser().get_examples("\n".join(lines))):
+    shown = doctest.DocTestParser().get_examples("\n".join(lines))
+    if example is None or len(shown) > 1 or shown[0].want:
         return
     ours = {"np": numpy, "pb": pullback, "pullback": pullback, **vars(pullback)}
     names = {**ours, **vars(builtins), name: value}

@@ -184,10 +184,10 @@ def erf(input: Operand) -> Tensor:
     """The error function (DLMF 7.2.1), element by element."""
 
 def erfc(input: Operand) -> Tensor:
-    """1 - erf(x), exact in the tail, element by element."""
+    """1 - erf(x), exact in the tail (DLMF 7.2.2), element by element."""
 
 def erfinv(input: Operand) -> Tensor:
-    """The inverse of the error function, element by element."""
+    """The inverse of the error function (DLMF 7.17), element by element."""
 
 def exp(input: Operand) -> Tensor:
     """e ** x, element by element."""
@@ -226,13 +226,13 @@ def hypot(input: Operand, other: Operand) -> Tensor:
     """sqrt(a*a + b*b) without overflow, element by element."""
 
 def i0(input: Operand) -> Tensor:
-    """The modified Bessel function I_0, element by element."""
+    """The modified Bessel function I_0 (DLMF 10.25.2), element by element."""
 
 def igamma(input: Operand, other: Operand) -> Tensor:
-    """The lower incomplete gamma function over gamma(a), element by element."""
+    """The lower incomplete gamma function over gamma(a) (DLMF 8.2.4), element by element."""
 
 def igammac(input: Operand, other: Operand) -> Tensor:
-    """The upper incomplete gamma function over gamma(a), element by element."""
+    """The upper incomplete gamma function over gamma(a) (DLMF 8.2.4), element by element."""
 
 def isfinite(input: Operand) -> Tensor:
     """Neither infinite nor nan, element by element."""

@@ -72,32 +72,33 @@ modstruve = _of_order(
 )  # fmt: skip
 
 bessel_j0 = _of_argument(
-    "bessel_j0", "j0", "the Bessel function J_0", vjp={"x": lambda g, x: -g * bessel_j1(x)}
+    "bessel_j0", "j0", "the Bessel function J_0 (DLMF 10.2.2)", vjp={"x": lambda g, x: -g * bessel_j1(x)}
 )
 bessel_j1 = _of_argument(
-    "bessel_j1", "j1", "the Bessel function J_1",
+    "bessel_j1", "j1", "the Bessel function J_1 (DLMF 10.2.2)",
     vjp={"x": lambda g, x: 0.5 * g * (bessel_j0(x) - jv(2.0, x))},
 )  # fmt: skip
 bessel_y0 = _of_argument(
-    "bessel_y0", "y0", "the Bessel function Y_0", vjp={"x": lambda g, x: -g * bessel_y1(x)}
+    "bessel_y0", "y0", "the Bessel function Y_0 (DLMF 10.2.3)", vjp={"x": lambda g, x: -g * bessel_y1(x)}
 )
 bessel_y1 = _of_argument(
-    "bessel_y1", "y1", "the Bessel function Y_1", vjp={"x": lambda g, x, y: g * (bessel_y0(x) - y / x)}
+    "bessel_y1", "y1", "the Bessel function Y_1 (DLMF 10.2.3)",
+    vjp={"x": lambda g, x, y: g * (bessel_y0(x) - y / x)},
 )
 modified_bessel_k0 = _of_argument(
-    "modified_bessel_k0", "k0", "the modified Bessel function K_0",
+    "modified_bessel_k0", "k0", "the modified Bessel function K_0 (DLMF 10.25.3)",
     vjp={"x": lambda g, x: -g * modified_bessel_k1(x)},
 )  # fmt: skip
 modified_bessel_k1 = _of_argument(
-    "modified_bessel_k1", "k1", "the modified Bessel function K_1",
+    "modified_bessel_k1", "k1", "the modified Bessel function K_1 (DLMF 10.25.3)",
     vjp={"x": lambda g, x, y: -g * (modified_bessel_k0(x) + y / x)},
 )  # fmt: skip
 scaled_modified_bessel_k0 = _of_argument(
-    "scaled_modified_bessel_k0", "k0e", "exp(x) K_0(x)",
+    "scaled_modified_bessel_k0", "k0e", "exp(x) K_0(x) (DLMF 10.25.3)",
     vjp={"x": lambda g, x, y: g * (y - scaled_modified_bessel_k1(x))},
 )  # fmt: skip
 scaled_modified_bessel_k1 = _of_argument(
-    "scaled_modified_bessel_k1", "k1e", "exp(x) K_1(x)",
+    "scaled_modified_bessel_k1", "k1e", "exp(x) K_1(x) (DLMF 10.25.3)",
     vjp={"x": lambda g, x, y: g * (y - scaled_modified_bessel_k0(x) - y / x)},
 )  # fmt: skip
 
@@ -110,7 +111,9 @@ def _airy(name: str, place: int, slope: Callable[[Array], Array], doc: str, **fi
     )  # fmt: skip
 
 
-airy_ai = _airy("airy_ai", 0, lambda x: airy_ai_slope(x), "the Airy function Ai", torch="special.airy_ai")
+airy_ai = _airy(
+    "airy_ai", 0, lambda x: airy_ai_slope(x), "the Airy function Ai (DLMF 9.2)", torch="special.airy_ai"
+)
 airy_ai_slope = _airy("airy_ai_slope", 1, lambda x: x * airy_ai(x), "the derivative of the Airy function Ai")
 airy_bi = _airy("airy_bi", 2, lambda x: airy_bi_slope(x), "the Airy function Bi")
 airy_bi_slope = _airy("airy_bi_slope", 3, lambda x: x * airy_bi(x), "the derivative of the Airy function Bi")

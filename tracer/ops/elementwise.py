@@ -427,7 +427,7 @@ erf = elementwise(
 erfc = elementwise(
     "erfc", numpy=lambda x: special_value("erfc", x), scalar="erfc({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, x: g * (-TWO_OVER_SQRT_PI * exp(-(x * x)))},
-    torch="erfc special.erfc", scipy="erfc", doc="1 - erf(x), exact in the tail",
+    torch="erfc special.erfc", scipy="erfc", doc="1 - erf(x), exact in the tail (DLMF 7.2.2)",
 )  # fmt: skip
 
 # --- steps: their derivative is zero almost everywhere ----------------------------------------------------

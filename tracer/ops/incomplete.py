@@ -81,7 +81,7 @@ igamma = of_scipy(
     },
     torch="igamma special.igamma special.gammainc", scipy="gammainc",
     example=("tensor([1.0]), tensor([0.0])", "tensor([0.])"),
-    doc="the lower incomplete gamma function over gamma(a)",
+    doc="the lower incomplete gamma function over gamma(a) (DLMF 8.2.4)",
 )  # fmt: skip
 igammac = of_scipy(
     "igammac", "a x", function="gammaincc", domain=(0.3, 3.0),
@@ -91,7 +91,7 @@ igammac = of_scipy(
     },
     torch="igammac special.igammac special.gammaincc", scipy="gammaincc",
     example=("tensor([1.0]), tensor([0.0])", "tensor([1.])"),
-    doc="the upper incomplete gamma function over gamma(a)",
+    doc="the upper incomplete gamma function over gamma(a) (DLMF 8.2.4)",
 )  # fmt: skip
 
 

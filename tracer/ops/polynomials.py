@@ -55,26 +55,28 @@ laguerre = _polynomial(
 
 chebyshev_polynomial_t = _polynomial(
     "chebyshev_polynomial_t", "eval_chebyt",
-    lambda g, x, n: trunc(n) * g * chebyshev_polynomial_u(x, _below(n)), "Chebyshev's polynomial T_n",
+    lambda g, x, n: trunc(n) * g * chebyshev_polynomial_u(x, _below(n)),
+    "Chebyshev's polynomial T_n (DLMF 18.3)",
 )  # fmt: skip
 chebyshev_polynomial_u = _polynomial(
     "chebyshev_polynomial_u", "eval_chebyu",
-    lambda g, x, n: 2.0 * g * gegenbauer(x, _below(n), alpha=2.0), "Chebyshev's polynomial U_n",
+    lambda g, x, n: 2.0 * g * gegenbauer(x, _below(n), alpha=2.0), "Chebyshev's polynomial U_n (DLMF 18.3)",
 )  # fmt: skip
 hermite_polynomial_h = _polynomial(
     "hermite_polynomial_h", "eval_hermite",
-    lambda g, x, n: 2.0 * trunc(n) * g * hermite_polynomial_h(x, _below(n)), "Hermite's polynomial H_n",
+    lambda g, x, n: 2.0 * trunc(n) * g * hermite_polynomial_h(x, _below(n)),
+    "Hermite's polynomial H_n (DLMF 18.3)",
 )  # fmt: skip
 hermite_polynomial_he = _polynomial(
     "hermite_polynomial_he", "eval_hermitenorm",
     lambda g, x, n: trunc(n) * g * hermite_polynomial_he(x, _below(n)),
-    "the probabilist's Hermite polynomial He_n",
+    "the probabilist's Hermite polynomial He_n (DLMF 18.3)",
 )  # fmt: skip
 laguerre_polynomial_l = _polynomial(
     "laguerre_polynomial_l", "eval_laguerre",
-    lambda g, x, n: -g * laguerre(x, _below(n), alpha=1.0), "Laguerre's polynomial L_n",
+    lambda g, x, n: -g * laguerre(x, _below(n), alpha=1.0), "Laguerre's polynomial L_n (DLMF 18.3)",
 )  # fmt: skip
 legendre_polynomial_p = _polynomial(
     "legendre_polynomial_p", "eval_legendre",
-    lambda g, x, n: g * gegenbauer(x, _below(n), alpha=1.5), "Legendre's polynomial P_n",
+    lambda g, x, n: g * gegenbauer(x, _below(n), alpha=1.5), "Legendre's polynomial P_n (DLMF 18.3)",
 )  # fmt: skip

@@ -156,7 +156,7 @@ def over(y: Array, x: Array, slope: float = 0.5) -> Array:
 erfinv = of_scipy(
     "erfinv", vjp={"x": lambda g, y: g * (HALF_SQRT_PI * exp(y * y))},
     domain=(-0.9, 0.9),
-    torch="erfinv special.erfinv", scipy="erfinv", doc="the inverse of the error function",
+    torch="erfinv special.erfinv", scipy="erfinv", doc="the inverse of the error function (DLMF 7.17)",
 )  # fmt: skip
 
 
@@ -183,7 +183,7 @@ def _slope_of_erfcx(x: Array, y: Array) -> Array:
 
 erfcx = of_scipy(
     "erfcx", vjp={"x": lambda g, x, y: g * _slope_of_erfcx(x, y)}, grad_fn="SpecialErfcx",
-    torch="special.erfcx", scipy="erfcx", doc="exp(x * x) erfc(x)",
+    torch="special.erfcx", scipy="erfcx", doc="exp(x * x) erfc(x) (DLMF 7.2.2)",
 )  # fmt: skip
 
 
@@ -198,31 +198,35 @@ def slope_of_log_ndtr(x: Array, y: Array) -> Array:
 ndtri = of_scipy(
     "ndtri", vjp={"x": lambda g, y: g * (SQRT_TWO_PI * exp(0.5 * y * y))},
     domain=(0.05, 0.95), grad_fn="SpecialNdtri",
-    torch="special.ndtri", scipy="ndtri", doc="the quantile of the normal distribution",
+    torch="special.ndtri", scipy="ndtri",
+    doc="the quantile of the normal distribution, the inverse of DLMF 7.20.1",
 )  # fmt: skip
 log_ndtr = of_scipy(
     "log_ndtr",
     vjp={"x": lambda g, x, y: g * slope_of_log_ndtr(x, y)}, grad_fn="SpecialLogNdtr",
-    torch="special.log_ndtr", scipy="log_ndtr", doc="the logarithm of the normal distribution function",
+    torch="special.log_ndtr", scipy="log_ndtr",
+    doc="the logarithm of the normal distribution function (DLMF 7.20.1)",
 )  # fmt: skip
 i0 = of_scipy(
     "i0", vjp={"x": lambda g, x: g * i1(x)},
-    torch="i0 special.i0 special.modified_bessel_i0", scipy="i0", doc="the modified Bessel function I_0",
+    torch="i0 special.i0 special.modified_bessel_i0", scipy="i0",
+    doc="the modified Bessel function I_0 (DLMF 10.25.2)",
 )  # fmt: skip
 i0e = of_scipy(
     "i0e", vjp={"x": lambda g, x, y: g * (i1e(x) - sign(x) * y)},
     grad_fn="SpecialI0E",
-    torch="special.i0e", scipy="i0e", doc="`exp(-|x|) I_0(x)`",
+    torch="special.i0e", scipy="i0e", doc="`exp(-|x|) I_0(x)` (DLMF 10.25.2)",
 )  # fmt: skip
 i1 = of_scipy(
     "i1", vjp={"x": lambda g, x, y: g * (i0(x) - over(y, x))},
     grad_fn="SpecialI1",
-    torch="special.i1 special.modified_bessel_i1", scipy="i1", doc="the modified Bessel function I_1",
+    torch="special.i1 special.modified_bessel_i1", scipy="i1",
+    doc="the modified Bessel function I_1 (DLMF 10.25.2)",
 )  # fmt: skip
 i1e = of_scipy(
     "i1e", vjp={"x": lambda g, x, y: g * (i0e(x) - over(y, x) - sign(x) * y)},
     grad_fn="SpecialI1E",
-    torch="special.i1e", scipy="i1e", doc="`exp(-|x|) I_1(x)`",
+    torch="special.i1e", scipy="i1e", doc="`exp(-|x|) I_1(x)` (DLMF 10.25.2)",
 )  # fmt: skip
 zeta = of_scipy(
     "zeta", "x q", domain=(1.2, 3.0), grad_fn="SpecialZeta",
@@ -231,7 +235,7 @@ zeta = of_scipy(
         "q": lambda g, x, q: -g * x * zeta(x + 1.0, q),
     },
     torch="special.zeta", example=("tensor([2.0]), tensor([1.0])", "tensor([1.6449])"),
-    doc="the Hurwitz zeta function, the sum of (k + q) ** -x",
+    doc="the Hurwitz zeta function, the sum of (k + q) ** -x (DLMF 25.11.1)",
 )  # fmt: skip
 
 
