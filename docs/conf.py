@@ -17,7 +17,6 @@ version = release = __version__
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
     "sphinx_copybutton",
@@ -38,7 +37,6 @@ nb_merge_streams = True
 # The reference, of docstrings.
 default_role = "code"
 highlight_language = "none"  # of blocks that name none
-autosummary_generate = False
 autodoc_typehints = "none"
 napoleon_use_rtype = False
 add_module_names = False
