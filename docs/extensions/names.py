@@ -4,7 +4,8 @@
 
        cholesky det inv
 
-With an option `declared` the table has more, see `listing.py`. The directive `tensor-methods` lists what `Tensor` has.
+With an option `declared` the table has more, see `listing.py`. `tensor-methods` lists what
+`Tensor` has.
 
 Examples in docstrings that are one expression and show no result get the one that they have.
 """
