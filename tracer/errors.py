@@ -32,7 +32,7 @@ def note_refusal(error: Exception) -> None:
 
 
 locators: list[Callable[[PullbackError], None]] = []
-"""What says the user's line of an error that is made: `tracebacks.locate`, which knows errors."""
+"""What completes an error where it is made: `tracebacks.locate`, whose modules import this one."""
 
 
 class PullbackError(Exception):
@@ -49,8 +49,9 @@ class PullbackError(Exception):
 
     def __init__(self, *arguments: object) -> None:
         super().__init__(*arguments)
-        for locate in () if self.is_defect else locators:
-            locate(self)
+        if not self.is_defect:
+            for locate in locators:
+                locate(self)
 
 
 class ShapeError(PullbackError, RuntimeError, ValueError):

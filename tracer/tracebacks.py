@@ -7,7 +7,6 @@ PULLBACK_ALL_FRAMES=1 in the environment keeps them all.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import itertools
 import re
@@ -22,7 +21,6 @@ from .failed_calls import call_of, is_said
 from .numpy_words import in_words_of_numpy
 from .origin import calling_frame, is_own, is_users_code, is_users_file, place_of_line
 from .settings import ALL_FRAMES, CHECKING
-from .trace import innermost
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,9 +39,6 @@ def locate(error: PullbackError) -> None:
     _hide(_stack(sys._getframe(1)))
     _note(error, place)
     show_them_at_exit()
-
-
-locators.append(locate)
 
 
 def _tell_call(error: PullbackError, users: FrameType, place: str) -> None:
@@ -67,12 +62,6 @@ def hide_own_frames(error: BaseException) -> None:
     users = [entry for entry in raised if is_users_code(entry.tb_frame.f_code)]
     if users and users[-1] is not raised[-1]:
         _note(error, place_of_line(users[-1].tb_frame.f_code.co_filename, users[-1].tb_lineno))
-
-
-def show_users_frames(error: BaseException) -> None:
-    """Take pullback's frames out of what leaves a function of pullback's; in a trace, where it ends."""
-    if not (ALL_FRAMES or CHECKING) and innermost() is None:
-        leave_out_own_frames(error)
 
 
 def leave_out_own_frames(error: BaseException, seen: tuple[BaseException, ...] = ()) -> None:
@@ -147,23 +136,14 @@ def _is_meant(error: BaseException) -> bool:
     return getattr(error, "is_defect", None) is False or not isinstance(error, Exception)
 
 
-def showing_users_frames(function: F) -> F:
-    """The function, whose errors have the user's frames alone."""
-
-    @functools.wraps(function)
-    def call(*arguments: Any, **named: Any) -> Any:
-        try:
-            return function(*arguments, **named)
-        except BaseException as error:
-            show_users_frames(error)
-            raise
-
-    return call  # type: ignore[return-value]
+def are_left_out() -> bool:
+    """Whether tracebacks are without pullback's frames."""
+    return not (ALL_FRAMES or CHECKING)
 
 
 def show_them_at_exit() -> None:
     """Have what ends the program, or a thread, shown without pullback's frames, if Python itself shows it."""
-    if ALL_FRAMES or CHECKING:
+    if not are_left_out():
         return
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show
@@ -241,3 +221,6 @@ def _hide(frames: Iterator[FrameType]) -> None:
 
 def _is_entered_by_own(frame: FrameType) -> bool:
     return frame.f_back is not None and is_own(frame.f_back.f_code)
+
+
+locators.append(locate)

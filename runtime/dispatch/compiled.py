@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast, overload
 from ...codegen.options import DEFAULT_OPTIONS, Options
 from ...tracer.errors import ArgumentError, GradientError
 from ...tracer.trace import innermost
-from ...tracer.tracebacks import show_users_frames
+from ...tracer.users_frames import show_users_frames
 from ..tape.anomaly import listeners
 from ..tracing.signature import Signature
 from ..values import dtypes

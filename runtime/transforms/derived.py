@@ -6,9 +6,7 @@ import functools
 from collections.abc import Callable
 
 from ...tracer.errors import ArgumentError
-from ...tracer.tracebacks import showing_users_frames
 from ..dispatch.compiled import CompiledFunction, CompiledMethod, function_name
-from ..tracing.numpy_programs import running_programs
 from .inputs import Function, as_tuple
 
 
@@ -28,10 +26,8 @@ def derived(
             f"itself, and its arguments to the result: {suffix}(f)(x)."
         )
     inner = function.__wrapped__ if isinstance(function, CompiledFunction | CompiledMethod) else function
-    called = functools.wraps(inner)(derive(inner))
-    called.__name__ = name = f"{function_name(inner)}_{suffix}"  # as errors call it
-    made = functools.wraps(inner)(running_programs(showing_users_frames(called)))
-    made.__name__ = name
+    made = functools.wraps(inner)(derive(inner))
+    made.__name__ = f"{function_name(inner)}_{suffix}"
     made.__dict__["differentiated"] = differentiated
     if any(isinstance(one, int) and one < 0 for one in differentiated):  # the last that the call gives
         made.__dict__["takes_as_given"] = True

@@ -20,7 +20,7 @@ from ...tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
 from ...tracer.ops.elementwise import convert
 from ...tracer.ops.movement import reshape
 from ...tracer.spec import CONTINUOUS, SUPPORTED
-from ...tracer.tracebacks import showing_users_frames
+from ...tracer.users_frames import show_users_frames
 from ..dispatch.compiled import function_name
 from ..tape.apply import apply, of_kind, standing_for
 from ..tracing.explored_programs import Memory
@@ -80,8 +80,12 @@ def grad(
 
         @running_programs
         def gradient(*args: Any, **kwargs: Any) -> Any:
-            value, slope = evaluate(*args, **kwargs)
-            return (slope, value[1]) if has_aux else slope
+            try:
+                value, slope = evaluate(*args, **kwargs)
+                return (slope, value[1]) if has_aux else slope
+            except BaseException as error:
+                show_users_frames(error)
+                raise
 
         return gradient
 
@@ -118,20 +122,23 @@ def grad_of_sum(function: Function, argnums: Argnums = 0) -> Function:
 
         @running_programs
         def gradient(*args: Any, **kwargs: Any) -> Any:
-            inputs = Inputs(name, inner, args, kwargs, argnums)
-            outputs = [_floating_output(name, leaf) for leaf in flat(inputs.evaluate(inner, memory))[0]]
-            inputs.require_complex(outputs, False, of_gradient=True)
-            keep = inputs.reach_outside(outputs)
-            ones = [filled_like(output, 1) for output in outputs]
-            found = inputs.results(inputs.pulled(outputs, ones, keep), keep)
-            return tuple(found) if inputs.several else found[0]
+            try:
+                inputs = Inputs(name, inner, args, kwargs, argnums)
+                outputs = [_floating_output(name, leaf) for leaf in flat(inputs.evaluate(inner, memory))[0]]
+                inputs.require_complex(outputs, False, of_gradient=True)
+                keep = inputs.reach_outside(outputs)
+                ones = [filled_like(output, 1) for output in outputs]
+                found = inputs.results(inputs.pulled(outputs, ones, keep), keep)
+                return tuple(found) if inputs.several else found[0]
+            except BaseException as error:
+                show_users_frames(error)
+                raise
 
         return gradient
 
     return derived(function, make_gradient, functools.partial(grad_of_sum, argnums=argnums))
 
 
-@showing_users_frames
 def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of a function, and the function that pulls a cotangent back to its arguments.
 
@@ -160,7 +167,6 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
 
     reaches_outside = inputs.reach_outside(outputs)
 
-    @showing_users_frames
     def pull(cotangents: Any) -> tuple[Any, ...]:
         given, found = ([cotangents], None) if type(cotangents) in PLAIN else flat(cotangents)
         if structure != found:
@@ -176,7 +182,6 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     return (shown, pull, inputs.shown(aux, False)) if has_aux else (shown, pull)
 
 
-@showing_users_frames
 def jvp(
     function: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> tuple[Any, ...]:
@@ -282,16 +287,20 @@ def _jacobian(function: Function, argnums: Argnums, has_aux: bool, holomorphic: 
     @functools.wraps(function)
     @running_programs
     def all_derivatives(*args: Any, **kwargs: Any) -> Any:
-        inputs = Inputs(name, function, args, kwargs, argnums)
-        value, aux = _split(name, inputs.evaluate(function, memory), has_aux)
-        leaves, structure = flat(value)
-        outputs = [_floating_output(name, leaf) for leaf in leaves]
-        inputs.require_complex(outputs, holomorphic)
-        keep = inputs.reach_outside(outputs)
-        rows = [inputs.results(row, keep) for row in inputs.derivatives(outputs, keep)]
-        found = [row if inputs.several else row[0] for row in rows]
-        result = found[0] if structure is None else unflatten(structure, found)
-        return (result, inputs.shown(aux, False)) if has_aux else result
+        try:
+            inputs = Inputs(name, function, args, kwargs, argnums)
+            value, aux = _split(name, inputs.evaluate(function, memory), has_aux)
+            leaves, structure = flat(value)
+            outputs = [_floating_output(name, leaf) for leaf in leaves]
+            inputs.require_complex(outputs, holomorphic)
+            keep = inputs.reach_outside(outputs)
+            rows = [inputs.results(row, keep) for row in inputs.derivatives(outputs, keep)]
+            found = [row if inputs.several else row[0] for row in rows]
+            result = found[0] if structure is None else unflatten(structure, found)
+            return (result, inputs.shown(aux, False)) if has_aux else result
+        except BaseException as error:
+            show_users_frames(error)
+            raise
 
     return all_derivatives
 
@@ -308,20 +317,24 @@ def _value_and_grad(
     @functools.wraps(function)  # by which the arrays that the function reaches are found
     @running_programs
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        inputs = Inputs(name, function, args, kwargs, argnums)
-        value, aux = inputs.evaluate(function, memory), None
-        if has_aux:
-            value, aux = _split(name, value, has_aux)
-        output = _single_output(name, value)
-        if holomorphic or output._value.dtype.kind != "f":
-            inputs.require_complex([output], holomorphic, of_gradient=True)
-        scalar = _as_scalar(output) if output._value.shape else output
-        keep = inputs.reach_outside([scalar])
-        (slopes,) = inputs.derivatives([scalar], keep)
-        found = inputs.results(slopes, keep)
-        shown = inputs.shown(output, keep)
-        slope = tuple(found) if inputs.several else found[0]
-        return ((shown, inputs.shown(aux, keep)), slope) if has_aux else (shown, slope)
+        try:
+            inputs = Inputs(name, function, args, kwargs, argnums)
+            value, aux = inputs.evaluate(function, memory), None
+            if has_aux:
+                value, aux = _split(name, value, has_aux)
+            output = _single_output(name, value)
+            if holomorphic or output._value.dtype.kind != "f":
+                inputs.require_complex([output], holomorphic, of_gradient=True)
+            scalar = _as_scalar(output) if output._value.shape else output
+            keep = inputs.reach_outside([scalar])
+            (slopes,) = inputs.derivatives([scalar], keep)
+            found = inputs.results(slopes, keep)
+            shown = inputs.shown(output, keep)
+            slope = tuple(found) if inputs.several else found[0]
+            return ((shown, inputs.shown(aux, keep)), slope) if has_aux else (shown, slope)
+        except BaseException as error:
+            show_users_frames(error)
+            raise
 
     return value_and_gradient
 

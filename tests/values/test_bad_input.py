@@ -359,9 +359,3 @@ def test_a_call_that_does_not_fit_is_of_a_class_that_is_documented(
         mistake()
     assert caught.value.__cause__ is None
     assert all(" in run_program" not in one for one in getattr(caught.value, "__notes__", ()))
-
-
-def test_a_note_names_the_function_that_is_differentiated() -> None:
-    with pytest.raises(DTypeError) as caught:
-        pb.grad(plainly)(np.arange(3))
-    assert "  in plainly_grad(weights: int64[3])" in caught.value.__notes__

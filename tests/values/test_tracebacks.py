@@ -67,7 +67,7 @@ def entries(error: BaseException | None) -> list[str]:
 
 
 @pytest.mark.parametrize("function", [multiply, fail, call_a_library, stop, chain])
-@pytest.mark.parametrize("way", [pb.compile, pb.grad, pb.hessian, lambda f: lambda x: pb.vjp(f, x)])
+@pytest.mark.parametrize("way", [pb.compile, pb.grad, pb.hessian])
 def test_python_shows_the_users_frames_alone(
     way: Callable[..., Any], function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
