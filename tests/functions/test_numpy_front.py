@@ -94,7 +94,7 @@ TABLE = """
     np.pad(x,((1,1),(2,2)),mode='edge') np.pad(v,2,mode='reflect') np.pad(v,2,mode='wrap')
     np.concatenate([x,y]) np.concatenate([x,c[None]]) np.concatenate([x,n],axis=1)
     np.concatenate([x,v],axis=None) np.stack([x,y]) np.stack([v,c],axis=-1) np.stack([f,n])
-    np.hstack([v,w]) np.vstack([v,c]) np.dstack([x,y]) np.column_stack([v,c]) np.append(v,w)
+    np.hstack([v,w]) np.vstack([v,c]) np.dstack([x,y]) np.column_stack([v,c]) np.append(v,w) np.append(x,y,axis=1)
     np.split(v,2) np.split(x,[1],axis=1) np.array_split(v,3) np.hsplit(x,2) np.meshgrid(v,w)
     np.meshgrid(v,w,indexing='ij') np.atleast_1d(s) np.atleast_2d(v) np.dot(x,v) np.dot(x,y.T)
     np.dot(v,c) np.dot(s,x) np.dot(z,y.T) np.dot(x,z.mT) np.dot(i,f.T) np.vdot(x,y) np.inner(x,y)

@@ -124,10 +124,11 @@ def _ranks_of(tensors: Any) -> list[int]:
     return [one.ndim for one in values] if all(type(one) is np.ndarray for one in values) else []
 
 
-def appended_directly(array: Any = None, values: Any = None, *more: Any) -> Any:
+def appended_directly(array: Any = None, values: Any = None, axis: Any = None, *more: Any) -> Any:
     """The short way of `np.append` of vectors."""
     pair = array, values
-    return cat_directly(pair) if not more and _ranks_of(pair) == [1, 1] else NotImplemented
+    is_plain = axis is None and not more and _ranks_of(pair) == [1, 1]
+    return cat_directly(pair) if is_plain else NotImplemented
 
 
 with_short_way(cat, cat_directly)
