@@ -338,6 +338,14 @@ class TestRules:
         with pytest.warns(UserWarning, match="quick_grad_check is deprecated"):
             quick_grad_check(lambda x, y: x**2 + y, 1.0, (2.0,))
 
+    def test_names_that_modules_have_of_each_other(self) -> None:
+        from pullback.compat.autograd import differential_operators, extend
+        from pullback.compat.autograd.numpy.numpy_vspaces import ArrayVSpace
+
+        assert differential_operators.vspace is extend.vspace
+        with pytest.raises(UnsupportedError, match=r"numpy_vspaces.ArrayVSpace .* extend.vspace\(x\)"):
+            ArrayVSpace(1.0)
+
     def test_functions_with_derivatives_keep_them(self) -> None:
         with pytest.warns(UserWarning, match="expit has a derivative of pullback's, and keeps it"):
             defvjp(special.expit, lambda ans, x: lambda g: g)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from pullback.errors import UnsupportedError
 
+OURS = __name__.rpartition(".")[0]
 CONTAINERS = (
     "Lists, tuples, dicts, namedtuples and dataclasses are differentiated as they are; register other "
     "containers by optree.register_pytree_node(..., namespace='pullback')"
@@ -30,6 +31,14 @@ REMEDIES = {
     **dict.fromkeys(("primitive_vjps", "primitive_jvps", "wrap_namespace", "nograd_functions"), RULES),
     "register_notrace": "autograd.tracer.getval(x) is a value without its gradient",
 }
+BORROWED = {
+    **dict.fromkeys(("primitive", "vspace", "defvjp", "defvjp_argnum", "defvjp_argnums"), "extend"),
+    **dict.fromkeys(("defjvp", "defjvp_argnum", "defjvp_argnums", "notrace_primitive"), "extend"),
+    **dict.fromkeys(("make_vjp", "make_jvp"), "core"), **dict.fromkeys(("subvals", "subval"), "util"),
+    **dict.fromkeys(("unbroadcast", "unbroadcast_f", "repeat_to_match_shape"), "numpy.numpy_vjps"),
+    "unary_to_nary": "wrap_util", "flatten": "misc.flatten",
+}  # fmt: skip
+"""Names that HIPS autograd's modules have of each other, which programs import of any: where they are."""
 OTHERS = "docs/autograd.md lists what there is"
 
 
@@ -74,6 +83,8 @@ def missing_of(module: str) -> Callable[[str], Any]:
         full = ".".join(filter(None, ("autograd", inside, name)))
         if name in REMEDIES:
             return Refused(full.removeprefix("autograd."))
+        if name in BORROWED:
+            return getattr(importlib.import_module(f"{OURS}.{BORROWED[name]}"), name)
         part = f"{module}.{name}"
         is_package = "__path__" in vars(sys.modules[module])
         if is_package and not name.startswith("_") and importlib.util.find_spec(part):

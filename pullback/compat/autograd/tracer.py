@@ -61,6 +61,11 @@ class AsksForTensors(type):
         """Refused: pullback takes containers apart by itself."""
         refuse("Box")
 
+    def __getattr__(cls, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        refuse("Box")
+
 
 class Box(metaclass=AsksForTensors):
     """For `isinstance(x, Box)`: whether x stands for a value that is differentiated.
