@@ -33,6 +33,8 @@ class LostNumbers:
         self._by_place: dict[Any, Source] = {}
         self._lost: dict[Any, tuple[list[CodeType], Source]] = {}
         """The same by identities of all code that runs, pullback's too, with the code, which keeps these."""
+        self._spelled: dict[tuple[float, int], tuple[CodeType, bool]] = {}
+        """Whether code spells a number, by the number and the identity of the code, with this."""
 
     def named(self, number: Any) -> Any:
         """The number, with an origin of its own if it may follow from sizes."""
@@ -54,7 +56,7 @@ class LostNumbers:
         formula = formula_in(users[0], number) if users else None
         if formula is not None:
             return self._noted(number, formula)
-        if any(_is_spelled(number, one) for one in frames):
+        if any(self._is_spelled(number, one) for one in frames):
             return number
         stack = tuple([(one.f_code, one.f_lasti) for one in users])
         label = "".join(f"{code.co_name} {_position(code, instruction)} " for code, instruction in stack)
@@ -62,6 +64,13 @@ class LostNumbers:
         source = self._by_place.setdefault((stack, number), Source(label, letter=name))
         self._lost[place] = [one.f_code for one in frames], source
         return self._noted(number, source)
+
+    def _is_spelled(self, number: float, frame: FrameType) -> bool:
+        key = number, id(frame.f_code)
+        known = self._spelled.get(key)
+        if known is None:
+            known = self._spelled[key] = frame.f_code, _is_spelled(number, frame)
+        return known[1]
 
     def _noted(self, number: Any, formula: Formula) -> Any:
         if isinstance(number, float):  # a new object for each that is computed
