@@ -25,6 +25,7 @@ from ..values.operator_nodes import OperatorNode, Plan, specs_of
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, TorchTensor, View, make
 from ..values.value_kinds import Auxiliary, NumpyScalar, NumpyTensor, PythonNumber
+from .direct_indexing import direct_at, is_at_positions, note
 
 ndarray = np.ndarray
 Function = Callable[..., Any]
@@ -143,15 +144,16 @@ def direct(
 
 
 def _in_rules(operator: Operator) -> Function:
-    """The short way of an operator, of a view as well, and the operator itself for all else."""
-    if not operator.movement.is_view:
+    """The short way of an operator, of views and at positions as well, and the operator for all else."""
+    at_positions = is_at_positions(operator)
+    if not (at_positions or operator.movement.is_view):
         kinds = _kinds_of(operator) + ("" if operator.rules else "b")  # as those of logical operators
         return direct(operator, operator, kinds=kinds, in_rules=True)
-    short = direct_view(operator)
+    short = direct_at(operator) if at_positions else direct_view(operator)
 
-    def function(input: Any, **attributes: Any) -> Any:
-        found = short(input, **attributes)
-        return operator(input, **attributes) if found is NotImplemented else found
+    def function(*operands: Any, **attributes: Any) -> Any:
+        found = short(*operands, **attributes)
+        return operator(*operands, **attributes) if found is NotImplemented else found
 
     return function
 
@@ -433,7 +435,7 @@ def _of_three(operator: Operator, general: Function, plans: _Plans) -> Function:
         tensor._grad_fn = node
         tensor._requires_grad = True
         if versions or observers:
-            _note(node, versions)
+            note(node, versions)
         return tensor
 
     return function
@@ -592,7 +594,7 @@ def direct_view(operator: Operator, grad_name: str | None = None) -> Function:
         tensor._grad_fn = node
         tensor._requires_grad = True
         if observers:
-            _note(node, ())
+            note(node, ())
         return tensor
 
     return function
@@ -613,14 +615,3 @@ def _beside(array: Any, other: Any) -> tuple[Any, bool]:
     if kind_of_other == "b" or (array.dtype.char == "d" and kind_of_other in "iu"):  # which NumPy promotes so
         return other.astype(array.dtype), True
     return other, False
-
-
-def _note(node: OperatorNode, versions: tuple[Any, ...]) -> None:
-    """Let those know of a node that want to: writes inside of a transform, and whoever observes."""
-    if versions:
-        node.versions = versions
-        noted = saved_values()
-        if noted is not None:
-            noted.note(node)
-    for observe in observers:
-        observe(node)

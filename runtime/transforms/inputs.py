@@ -232,14 +232,15 @@ class Inputs:
         return _with_own_memory(map(one_pass.found.get, one_pass.targets), cotangents)
 
     def pulled(
-        self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], keep: bool
+        self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], keep: bool, at_once: bool = False
     ) -> Sequence[Gradient]:
-        """The cotangents pulled back to each of the leaves."""
+        """The cotangents pulled back to each of the leaves; `at_once` where nobody has the outputs yet."""
         if not keep and innermost() is None and False not in [one._requires_grad for one in outputs]:
             return self._passed(outputs, [one._value for one in cotangents], retain_graph=True)
         if self._graph_shows(outputs):
             return gradients(outputs, cotangents, self.leaves, self._outer(outputs, keep))
-        return pull_back(outputs, self.leaves, cotangents, create_graph=keep, retain_graph=True)
+        behind = self._behind if at_once and innermost() is None else None
+        return pull_back(outputs, self.leaves, cotangents, keep, True, behind, self.since)
 
     def pushed(
         self, outputs: Sequence[Tensor], directions: Sequence[Tensor], keep: bool

@@ -128,7 +128,7 @@ def grad_of_sum(function: Function, argnums: Argnums = 0) -> Function:
                 inputs.require_complex(outputs, False, of_gradient=True)
                 keep = inputs.reach_outside(outputs)
                 ones = [filled_like(output, 1) for output in outputs]
-                found = inputs.results(inputs.pulled(outputs, ones, keep), keep)
+                found = inputs.results(inputs.pulled(outputs, ones, keep, at_once=True), keep)
                 return tuple(found) if inputs.several else found[0]
             except BaseException as error:
                 show_users_frames(error)

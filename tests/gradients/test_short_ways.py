@@ -11,6 +11,7 @@ from pullback.runtime.functions.matrices import contraction
 from pullback.runtime.functions.reductions import statistics
 from pullback.runtime.functions.shapes import parts
 from pullback.runtime.tape import direct
+from pullback.runtime.transforms.transforms import grad_of_sum
 from pullback.runtime.values.operator_nodes import OperatorNode
 from pullback.tracer.ops.contraction import product_of
 
@@ -50,6 +51,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], np.ndarray]] = {
     "elements": (lambda a: a[PLACES, np.array([0, 1, 0])], A),
     "elements of a list": (lambda a: a[[0, 1], [1, 1]], A),
     "places": (lambda a: a[PLACES], A),
+    "columns": (lambda a: a[:, [2, 0]], A),
+    "columns that follow each other": (lambda a: a[:, (-2, -1)], A),
+    "the same of stacks": (lambda a: a[:, :, [0, 1]] * a[:, :, [1, 2]], STACK),
 }
 
 
@@ -118,6 +122,27 @@ def test_gradients_of_a_result_in_between_and_of_what_is_behind_it() -> None:
     np.testing.assert_allclose(of_y.numpy(), (2 * y * x).detach().numpy())
     expected = (2 * y * x * x.cos() + y * y).detach().numpy()
     np.testing.assert_allclose(of_x.numpy(), expected)
+
+
+def test_columns_that_follow_each_other_are_one_node_and_lie_as_numpys() -> None:
+    x = pb.tensor(A, requires_grad=True)
+    for places in ([0, 1], (-1,), [1, 2, 0]):
+        shown = x[:, places]
+        assert shown.detach().numpy().strides == A[:, places].strides
+        assert shown.grad_fn.name() == "IndexBackward0"
+    ((leaf, _),) = x[:, (0,)].grad_fn.next_functions
+    assert leaf.variable is x
+    copied = x.detach()[:, [0]]
+    copied += 1.0
+    np.testing.assert_array_equal(x.detach().numpy(), A)
+
+
+def test_recorded_rules_take_the_short_ways_of_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pb.Tensor, "apply", lambda *given: pytest.fail("the general way"))
+    slopes = grad_of_sum(lambda a: a[PLACES] ** 3 + a[:, [1]] + a[[0]])
+    taken = np.array([[0.0], [0.0], [3.0]])  # how often each row is, of which all are in three rows
+    found = pb.grad(lambda a: np.sum(a * slopes(a)))(A)
+    np.testing.assert_allclose(found, 6 * A**2 * taken + slopes(A))
 
 
 def test_views_show_the_memory_of_what_they_are_made_of() -> None:

@@ -52,8 +52,12 @@ def _require_updates(function: str, updates: Spec, indices: tuple[Spec, ...], sh
 
 def _evaluate_scatter_add(updates: np.ndarray, *indices: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Zeros with updates added at the indices. bincount is many times faster than np.add.at."""
-    size = math.prod(shape)
-    if updates.dtype == np.float64 and size and indices[0].size:
+    size, count = math.prod(shape), indices[0].size
+    if count == 1:  # which has no equals
+        result = np.zeros(shape, updates.dtype)
+        result[tuple(indices)] += updates
+        return result
+    if updates.dtype == np.float64 and size and count:
         inner = math.prod(shape[len(indices) :])
         is_one = len(indices) == 1
         rows = indices[0] if is_one else np.ravel_multi_index(tuple(indices), shape[: len(indices)])

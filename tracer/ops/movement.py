@@ -308,10 +308,13 @@ def _infer_concatenate(*specs: Spec, dim: int) -> Spec:
 
 def _piece(g: Array, specs: tuple[Spec, ...], index: int, dim: int) -> Array:
     """The part of the cotangent `g` that belongs to operand `index`."""
+    start, shape = sum([spec.shape[dim] for spec in specs[:index]]), specs[index].shape
+    stop = start + shape[dim]
     if type(g) is np.ndarray:
-        start = sum([spec.shape[dim] for spec in specs[:index]])
-        return g[(slice(None),) * dim + (slice(start, start + specs[index].shape[dim]),)]
-    return _at(g, _parts_of_concatenate(*specs, dim=dim).parts[index], specs[index])
+        return g[(slice(None),) * dim + (slice(start, stop),)]
+    before, after = (0,) * dim, (0,) * (len(shape) - dim - 1)
+    stops = (*shape[:dim], stop, *shape[dim + 1 :])
+    return slice_(g, starts=(*before, start, *after), stops=stops, steps=(1,) * len(shape))
 
 
 def _parts_of_concatenate(*specs: Spec, dim: int) -> Parts:

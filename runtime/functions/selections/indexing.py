@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from ....tracer.records import record
 from ....tracer.spec import BOOL, CONTINUOUS, INT64, Spec
 from ....tracer.trace import current_trace, is_tracing
 from ...tape.apply import apply, link_view, unwrap, wrap
+from ...tape.direct import direct_view
+from ...tape.direct_indexing import direct_at
 from ...tape.direct_parts import ALL, is_basic, read_part
 from ...tape.local import into_graph, is_local, local
 from ...values.foreign import how_to_pass, unboxed
@@ -128,12 +131,11 @@ def _gathered_directly(x: Tensor, index: Any) -> Tensor | None:
     if given.dtype.kind == "b":
         if given.shape != shape[: given.ndim]:
             return None
-        return apply(x_ops.gather, x, *given.nonzero(), grad_name="IndexBackward0")
+        return _at_positions(x, *given.nonzero())
     if given.dtype.kind not in "iu" or not shape or (given.dtype == np.uint8 and type(x) is TorchTensor):
         return None
     positions = checked_indices(given, shape[0], 0)
-    indices = wrap(index if positions is given else positions)  # which may be written to later
-    return apply(x_ops.gather, x, indices, grad_name="IndexBackward0")
+    return _at_positions(x, index if positions is given else positions)
 
 
 def _elements_directly(x: Tensor, index: tuple[Any, ...]) -> Tensor | None:
@@ -147,8 +149,8 @@ def _elements_directly(x: Tensor, index: tuple[Any, ...]) -> Tensor | None:
     found = []
     for dim, (one, value) in enumerate(zip(index, given)):
         positions = checked_indices(value, shape[dim], dim)
-        found.append(wrap(one if positions is value else positions))
-    return apply(x_ops.gather, x, *found, grad_name="IndexBackward0")
+        found.append(one if positions is value else positions)
+    return _at_positions(x, *found)
 
 
 def _gathered_along(x: Tensor, index: tuple[Any, ...]) -> Tensor | None:
@@ -158,16 +160,45 @@ def _gathered_along(x: Tensor, index: tuple[Any, ...]) -> Tensor | None:
         return None
     dim = whole.index(False)
     positions, shape = index[dim], x._value.shape
+    if len(index) > len(shape):
+        return None
+    in_front = (dim, *range(dim), *range(dim + 1, len(shape)))
+    back = (*range(1, dim + 1), 0, *range(dim + 1, len(shape)))
     if type(positions) in (list, tuple) and INTEGER.issuperset(map(type, positions)):
+        run = _run_of(positions, shape[dim])
+        part = run and read_part(x, (*index[:dim], run, *index[dim + 1 :]), "IndexBackward0")
+        if part is not None:
+            part._view, part._cell, part._frozen = None, [0, None], ""
+            part._value = part._value.transpose(in_front).copy().transpose(back)  # which so lies as NumPy's
+            return part
         positions = np.array(positions, INT64)
     if type(positions) is not np.ndarray or positions.ndim != 1 or positions.dtype != INT64:
         return None
-    if len(index) > len(shape):
+    chosen = _at_positions(permuted(x, in_front), checked_indices(positions, shape[dim], dim))
+    shown = _brought_back(chosen, dims=back)
+    return permuted(chosen, back, "IndexBackward0") if shown is NotImplemented else shown
+
+
+def _run_of(positions: Sequence[int], extent: int) -> slice | None:
+    """The slice that takes positions which follow each other; None for others, and beyond the extent."""
+    if not positions:
         return None
-    order = [dim, *range(dim), *range(dim + 1, len(shape))]
-    rows = wrap(checked_indices(positions, shape[dim], dim))
-    chosen = apply(x_ops.gather, permuted(x, order), rows, grad_name="IndexBackward0")
-    return permuted(chosen, [*range(1, dim + 1), 0, *range(dim + 1, len(shape))], "IndexBackward0")
+    start = positions[0] + (extent if positions[0] < 0 else 0)
+    stop = start + len(positions)
+    follow = all(one + 1 == other for one, other in pairwise(positions))
+    return slice(start, stop) if follow and start >= 0 and stop <= extent else None
+
+
+def _at_positions(x: Tensor, *indices: Any) -> Tensor:
+    """`gather` at positions that count from the front, in Tensors or arrays, outside of traces."""
+    short = _gathered_at(x, *indices)
+    if short is not NotImplemented:
+        return short
+    return apply(x_ops.gather, x, *map(wrap, indices), grad_name="IndexBackward0")  # may be written to later
+
+
+_gathered_at = direct_at(x_ops.gather, "IndexBackward0")
+_brought_back = direct_view(m.permute, "IndexBackward0")
 
 
 def element_of(view: Tensor) -> Tensor:

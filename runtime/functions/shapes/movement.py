@@ -373,7 +373,10 @@ with_short_way(permute, lambda x=None, *dims: permuted_directly(x, dims[0] if le
 
 
 def permuted(x: Tensor, order: Sequence[int], grad_name: str | None = None) -> Tensor:
-    return apply(m.permute, x, dims=tuple(order), grad_name=grad_name)
+    dims = tuple(order)
+    if grad_name is None and (short := _permuted(x, dims=dims)) is not NotImplemented:
+        return short
+    return apply(m.permute, x, dims=dims, grad_name=grad_name)
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
