@@ -11,7 +11,7 @@ import numpy as np
 from ...tracer.array_rules import on_arrays
 from ...tracer.graph import Node
 from ...tracer.operator import HOLOMORPHIC, Function, Operator, Pull, as_it_is
-from ...tracer.ops.reduction import sum_to_shape, summed_to_shape
+from ...tracer.ops.reduction import sum_to_shape, sum_to_shape_at_once, summed_to_shape
 from ...tracer.origin import backward_of
 from ...tracer.spec import Spec
 from .nodes import GONE, Edge, SavingNode, next_sequence, tensor_at
@@ -288,4 +288,4 @@ def _class_called(name: str) -> type[OperatorNode]:
 @functools.cache
 def _summing_tensors() -> Function:
     """`sum_to_shape` in its form for Tensors."""
-    return OperatorNode.on_tensors(sum_to_shape)
+    return OperatorNode.on_tensors(sum_to_shape_at_once)

@@ -145,6 +145,15 @@ def test_recorded_rules_take_the_short_ways_of_positions(monkeypatch: pytest.Mon
     np.testing.assert_allclose(found, 6 * A**2 * taken + slopes(A))
 
 
+def test_a_recorded_gradient_of_what_broadcasts_is_summed_by_one_node() -> None:
+    x, y = (pb.tensor(one, requires_grad=True) for one in (A[:1], A))
+    (slope,) = pb.autograd.grad((x * y * y).sum(), x, create_graph=True)
+    ((behind, _),) = slope.grad_fn.next_functions
+    assert slope.grad_fn.name() == "SumBackward0" and behind.name() == "MulBackward0"
+    (again,) = pb.autograd.grad(slope.sum(), y)
+    np.testing.assert_allclose(again.numpy(), 2 * A)
+
+
 def test_views_show_the_memory_of_what_they_are_made_of() -> None:
     x = pb.zeros(2, 1)
     for view in (pb.squeeze(x), pb.unsqueeze(x, 0), x.swapaxes(0, 1)):

@@ -312,6 +312,14 @@ def sum_to_shape(x: Array, shape: tuple[int, ...]) -> Array:
     return total if total.shape == shape else reshape(total, shape=shape)
 
 
+def sum_to_shape_at_once(x: Array, shape: tuple[int, ...]) -> Array:
+    """`sum_to_shape` by one operator where the ranks are equal: for the tape, whose nodes are not fused."""
+    found = x.shape
+    if len(found) != len(shape) or found == shape:
+        return sum_to_shape(x, shape)
+    return sum_(x, dims=made_by_broadcasting(shape, found), keepdim=True)
+
+
 def summed_to_shape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """`sum_to_shape` of an array."""
     if x.shape == shape:
