@@ -120,7 +120,7 @@ class PrimitiveBackward(SavingNode):
         return self.pull([g], [edge is not None for edge in self.edges], False)
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
-        self._require_saved()
+        self.require_saved()
         positions = [position for position, is_wanted in enumerate(wanted) if is_wanted]
         (g,) = cotangents
         operands = tuple(self.operands or ())

@@ -15,6 +15,8 @@ from .reached import WITHOUT_CODE, is_without_code, way_from
 from .trails import ATTRIBUTES, FROZEN, Trail, Walk, plain_mark
 from .versions import Versions
 
+NOTHING: tuple[list[Any], list[Any]] = [], []
+
 
 class SameCall:
     """Whether a call has the objects of another one, which hold what they held.
@@ -74,6 +76,8 @@ class SameCall:
 
     def _now(self) -> tuple[list[Any], list[Any]]:
         """What objects hold that is in no dict, function or cell; and what is compared of numbers."""
+        if not self._instances and not self._others:
+            return NOTHING
         walk = Walk((), self._trail.names)
         held = [*map(type, self._instances), *map(ATTRIBUTES, self._instances)]
         for one, way in self._others:

@@ -84,6 +84,7 @@ class Trail:
         read = [(mapping, name) for mapping, _, found in self._known for name in found]
         self._entries = list(zip(*read)) or [(), ()]
         self._lists_without_code = [one for one in self._without_code if type(one) is not dict]
+        self._others_in_no_dict = [one for one in self._others if type(one) is not dict]
         self._held = list(map(real_of, self._objects()))
         self._unnumbered_count = len(self._unnumbered())
 
@@ -152,7 +153,7 @@ class Trail:
     def _unnumbered(self) -> list[Any]:
         """What of it is in no dict, function or cell."""
         found = [*map(BASES, self._classes), *map(type, self._instances), *map(ATTRIBUTES, self._instances)]
-        return found + _with_parts(one for one in self._others if type(one) is not dict)
+        return found + _with_parts(self._others_in_no_dict)
 
     def _add(self, value: Any, names_in: Callable[[Any], Names]) -> None:
         kind: Any = type(value)

@@ -78,6 +78,8 @@ class Versions:
         if self._memory is None or state is None:
             return False
         words = self._memory.take(self._places)
+        if words.tobytes() == state.tobytes():  # found sooner than where they differ
+            return True
         (places,) = (words != state).nonzero()
         last, ids = len(self._ids), self._ids
         for place in places.tolist():

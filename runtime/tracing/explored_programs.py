@@ -177,6 +177,12 @@ class Explored:
     is_given_as_it_is: bool = False
     """Whether it is known that nothing that a call gives, the function among it, has stand-ins."""
 
+    @property
+    def exchanges(self) -> bool:
+        """Whether something is exchanged while it runs, or arrays that are written into are noted."""
+        is_changed = self.concerned or self.variables or self.is_writing or self.objects.is_any
+        return bool(is_changed) or self.written != frozenset()
+
     def holds_for(self, function: FunctionType) -> bool:
         """Whether it is what would be found for a function of the same code."""
         if self.concerned and function is not self.plain:
@@ -313,7 +319,11 @@ class Memory(Unread):
         call = SameCall(roots, known.trail) if missed < MOST_MISSED else None
         copies = ContainerCopies()
         is_as_it_is = all(given(one, copies) is one for one in roots)
-        found = replace(known.found, is_given_as_it_is=is_as_it_is)
+        found = replace(
+            known.found,
+            is_given_as_it_is=is_as_it_is,
+            runs_as_it_is=is_as_it_is and not known.found.exchanges,
+        )
         self._known[key] = _Remembered(call, found, missed)
 
 
@@ -459,7 +469,6 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> tuple[Explor
         for name in names_of(one.__code__).loaded
     ]
     parameters = None if perhaps_all else writes.parameters
-    is_changed = concerned or variables or is_writing or objects.is_any or parameters != frozenset()
     found = Explored(
         plain,
         functions,
@@ -475,10 +484,9 @@ def _explored(function: Function, code: Reached, is_fixed: bool) -> tuple[Explor
         tuple(code.of_numbers),
         objects,
         tuple([one for one, found in functions.items() if found.contents]),
-        is_fixed and not is_changed,
-        Variables(variables),
+        variables=Variables(variables),
     )
-    return found, survey
+    return replace(found, runs_as_it_is=is_fixed and not found.exchanges), survey
 
 
 def _makes_functions(function: FunctionType) -> bool:

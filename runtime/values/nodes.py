@@ -419,10 +419,11 @@ class SavingNode(GradNode):
             found.append((position, copies.cell, 0))
         self.replace_versions(found)
 
-    def _require_saved(self) -> None:
+    def require_saved(self) -> None:
         """GradientError where what the rules need is gone, or was written to since."""
-        if message := self.refusal():
-            raise GradientError(message)
+        for _, cell, version in self.each_version():
+            if cell[0] != version:
+                raise GradientError(self.refusal())
 
     def overwritten(self) -> str:
         for position, cell, version in self.each_version():

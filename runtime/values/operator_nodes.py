@@ -146,12 +146,12 @@ class OperatorNode(SavingNode):
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         if self.forward is not None:
-            self._require_saved()
+            self.require_saved()
             with backward_of(self.forward.origin, self.plan.operator.name):
                 return self._run_rules(cotangents[0], wanted, create_graph)
         (g,) = cotangents
         if create_graph or not isinstance(g, ARRAYS):
-            self._require_saved()
+            self.require_saved()
             return self._run_rules(g, wanted, create_graph)
         plan = self.plan
         positions = tuple([position for position in plan.positions if wanted[position]])
@@ -176,12 +176,6 @@ class OperatorNode(SavingNode):
         operator, (specs, y_spec) = self.plan.operator, self.specs or NO_SPECS
         pull = operator.pulling(positions, self.plan.count, on_arrays)
         return operator.pulled(pull, g, self.result, y_spec, self.operands or (), specs, self.attributes)
-
-    def require_saved(self) -> None:
-        """GradientError where what the rules need is gone, or was written to since."""
-        for _, cell, version in self.each_version():
-            if cell[0] != version:
-                self._require_saved()
 
     def pull_recorded(self, g: Tensor, wanted: Sequence[bool] | None = None) -> Sequence[Any]:
         """The same of a Tensor, outside of traces, where the rules are recorded; None for not `wanted`."""

@@ -600,6 +600,14 @@ def test_a_call_of_a_transform_runs_few_functions(transform: Callable[..., Any],
     assert frames_of(lambda: derive(3.0)) <= most
 
 
+def test_a_call_of_a_function_with_a_rule_of_its_own_runs_few_functions() -> None:
+    square = pb.primitive(lambda x: x * x)
+    pb.defvjp(square, lambda y, x: lambda g: 2.0 * g * x)
+    derive = grad(lambda x: square(x)[0])
+    assert [derive(np.ones(1))[0] for _ in range(2)] == [2.0, 2.0]
+    assert frames_of(lambda: derive(np.ones(1))) <= 104
+
+
 def test_sums_are_of_all_elements_of_a_result(form: Any) -> None:
     slopes = form(grad_of_sum(lambda x: (x[0], {"a": np.sin(x)}, np.ones(2))))(X)
     np.testing.assert_allclose(slopes, np.cos(X) + np.array([1.0, 0.0, 0.0, 0.0]))
