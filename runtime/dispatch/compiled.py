@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from types import MethodType
-from typing import Any, NamedTuple, cast, overload
+from typing import Any, NamedTuple, TypeVar, cast, overload
 
 from ...codegen.options import DEFAULT_OPTIONS, Options
 from ...tracer.errors import ArgumentError, GradientError
+from ...tracer.forks import new_reentrant_lock
 from ...tracer.trace import innermost
 from ...tracer.users_frames import show_users_frames
 from ..tape.anomaly import listeners
@@ -25,11 +26,15 @@ from .dispatcher import Dispatcher
 from .inspection import Inspection, Known, asking_for_gradients
 from .paired import Paired
 from .paths import Paths
-from .table import STALE
+from .table import STALE, Table
+from .traced_function import Newest
 from .variant import Variant
 from .watched import WatchedDispatcher
 
 MAX_PATHS = 64
+AnyDispatcher = TypeVar("AnyDispatcher", bound=Dispatcher)
+_making = new_reentrant_lock()
+"""Held while a dispatcher is made, so that a function has one."""
 
 
 class CacheInfo(NamedTuple):
@@ -82,12 +87,11 @@ class CompiledFunction(Inspection):
         self.max_paths = max_paths
         self.static_argnums, self.static_argnames = static_argnums, static_argnames
         self.dynamic, self.derived = tuple(dynamic), derived
-        signature = Signature(function, self.name, static_argnums, static_argnames, self.dynamic)
-        self._dispatcher = Dispatcher(function, self.name, signature, options, max_paths, CompiledFunction)
-        self._table = self._dispatcher.table
-        if derived is not None:
-            of = derived[1]
-            self._dispatcher.made_of = (of.__func__ if isinstance(of, CompiledMethod) else of)._dispatcher
+        of: Any = derived[1] if derived is not None else None
+        of = of.__func__ if isinstance(of, CompiledMethod) else of
+        self._newest: Newest = Newest(of._newest if of is not None else None)
+        if static_argnums != () or static_argnames != ():
+            self._dispatcher  # noqa: B018  it refuses those that the function does not have
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if not kwargs and innermost() is None:
@@ -101,14 +105,27 @@ class CompiledFunction(Inspection):
             raise
 
     @cached_property
+    def _dispatcher(self) -> Dispatcher:
+        """What runs calls; a function that transforms are made of alone may need none."""
+        with _making:
+            if (made := vars(self).get("_dispatcher")) is None:
+                made = self._dispatcher_of(Dispatcher)
+                made.newest = self._newest
+            return vars(self).setdefault("_dispatcher", made)
+
+    @cached_property
+    def _table(self) -> Table:
+        return self._dispatcher.table
+
+    def _dispatcher_of(self, kind: type[AnyDispatcher]) -> AnyDispatcher:
+        function, name = self.__wrapped__, self.name
+        signature = Signature(function, name, self.static_argnums, self.static_argnames, self.dynamic)
+        return kind(function, name, signature, self.options, self.max_paths, CompiledFunction)
+
+    @cached_property
     def _watched(self) -> WatchedDispatcher:
         """What runs calls in anomaly mode."""
-        signature = Signature(
-            self.__wrapped__, self.name, self.static_argnums, self.static_argnames, self.dynamic
-        )
-        return WatchedDispatcher(
-            self.__wrapped__, self.name, signature, self.options, self.max_paths, CompiledFunction
-        )
+        return self._dispatcher_of(WatchedDispatcher)
 
     def _call_watched(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._watched.call(args, kwargs)
@@ -211,7 +228,7 @@ class CompiledFunction(Inspection):
         return None
 
     def _latest(self) -> Known | None:
-        known = self._dispatcher.newest or self._dispatcher.newest_of_transforms
+        known = self._newest.own or self._newest.of_transforms
         if isinstance(known, Paths):
             return Known.of_path(known, known.paths[-1])
         if isinstance(known, Paired):

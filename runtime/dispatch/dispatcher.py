@@ -168,7 +168,7 @@ class Dispatcher(TracedFunction):
         shared_programs.forget(self)
         with self.lock:
             self.table.clear()
-            self.newest = self.newest_of_transforms = None
+            self.newest.forget()
             self.forget_counts()
 
     def known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Known:

@@ -31,6 +31,31 @@ MOST_SHOWN = 4
 """Kinds of calls that an error lists."""
 
 
+class Newest:
+    """What was traced latest.
+
+    Args:
+        made_of: that of the function which this one's is a transform of.
+    """
+
+    __slots__ = ("made_of", "of_transforms", "own")
+
+    def __init__(self, made_of: Newest | None = None) -> None:
+        self.made_of = made_of
+        self.forget()
+
+    def forget(self) -> None:
+        self.own: Any = None
+        self.of_transforms: Any = None
+        """The same of the functions that transforms have made of this one."""
+
+    def show(self, made: Runs) -> None:
+        """Let it be what is shown of this function, and of those that it is made of."""
+        self.own, one = made, self.made_of
+        while one is not None:
+            one.of_transforms, one = made, one.made_of
+
+
 class TracedFunction:
     """What paths, and programs that functions share, have to know of the function that they belong to.
 
@@ -65,12 +90,7 @@ class TracedFunction:
         self.compile = compile
         self.lock = new_reentrant_lock()
         self.table = Table()
-        self.newest: Any = None
-        """What was traced latest."""
-        self.newest_of_transforms: Any = None
-        """The same of the functions that transforms have made of this one."""
-        self.made_of: TracedFunction | None = None
-        """What this one is a transform of."""
+        self.newest = Newest()
         self.written: dict[int, Any] = {}
         """The containers that traces have changed, by identity."""
         self.indexes_arrays = False
@@ -171,14 +191,8 @@ class TracedFunction:
 
     def keep(self, call: Call, made: Runs) -> Entry:
         """Let calls like this one run it from now on."""
-        self.show(made)
+        self.newest.show(made)
         return self.table.enter(call, made)
-
-    def show(self, made: Runs) -> None:
-        """Let it be what is shown of this function, and of those that it is made of."""
-        self.newest, one = made, self.made_of
-        while one is not None:
-            one.newest_of_transforms, one = made, one.made_of
 
     # --- what only whoever dispatches calls can do --------------------------------------------------------
 

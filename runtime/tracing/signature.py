@@ -7,13 +7,10 @@ an axis, a size, an exponent. Those, and all else, are static and count with the
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from operator import is_
 from types import FunctionType, MethodType
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -28,6 +25,7 @@ from ..values.modes import is_recording
 from ..values.plain_arrays import require_plain_array
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, kind_of_value
+from .parameters import UNSAID, parameters_of
 
 ndarray = np.ndarray
 Key = tuple[Any, ...]
@@ -107,39 +105,6 @@ class Call:
         return tuple(values[: self.positional]), dict(zip(self.keywords, values[self.positional :]))
 
 
-def positional_parameters(signature: inspect.Signature | None) -> list[inspect.Parameter]:
-    parameters = signature.parameters.values() if signature else ()
-    return [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-
-
-_signatures: WeakKeyDictionary[FunctionType, tuple[tuple[Any, ...], bool, inspect.Signature]] = (
-    WeakKeyDictionary()
-)
-"""Of functions without attributes what they are made of, whether as methods, and their signatures."""
-
-
-def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
-    """The parameters of a function; None of a ufunc, whose options exclude each other.
-
-    Raises:
-        ValueError: it is written in C, and does not say.
-    """
-    if isinstance(inspect.unwrap(function), np.ufunc):
-        return None
-    inner = inspect.unwrap(function, stop=lambda one: hasattr(one, "__signature__"))
-    is_method = type(inner) is MethodType
-    own = inner.__func__ if is_method else inner
-    if type(own) is not FunctionType or own.__dict__:
-        return inspect.signature(function)
-    made_of = own.__code__, own.__defaults__, own.__kwdefaults__
-    known = _signatures.get(own)
-    if known is not None and known[1] is is_method and all(map(is_, known[0], made_of)):
-        return known[2]
-    found = inspect.signature(inner)
-    _signatures[own] = made_of, is_method, found
-    return found
-
-
 class Signature:
     """The parameters of a function, and which of them are static.
 
@@ -159,32 +124,24 @@ class Signature:
     ) -> None:
         self.function = function
         self.name = name
-        self.signature: inspect.Signature | None
         try:
-            self.signature = signature_of(function)
+            known = parameters_of(function)
         except ValueError:  # written in C: its parameters are taken as they come
-            self.signature = None
-        self.parameters = list(self.signature.parameters.values()) if self.signature else []
-        self.positional = tuple(one.name for one in positional_parameters(self.signature))
+            known = UNSAID
+        self._known = known
+        self.signature, self.parameters, self.positional = known.signature, known.listed, known.positional
         self.static = self._static_names(static_argnums, static_argnames)
-        known = [one for one in dynamic if self._has_parameter(one)]
-        self.dynamic = frozenset(one if isinstance(one, str) else self.positional[one] for one in known)
+        names = [one for one in dynamic if self._has_parameter(one)]
+        self.dynamic = frozenset([one if isinstance(one, str) else self.positional[one] for one in names])
         self.constants: set[str] = set()
         """The leaves whose numbers structure needs, as a trace has found; `ALL` for every one."""
-        kinds = {one.kind for one in self.parameters}
-        self._by_name = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
-        self._defaults = {one.name: one.default for one in self.parameters if one.default is not one.empty}
-        binds = kinds & {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL}
-        keyword_only = [one for one in self.parameters if one.kind is one.KEYWORD_ONLY]
-        self._by_position = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
-        self._by_position &= all(one.name in self._defaults for one in keyword_only)
-        self._of_keywords = {one.name: self._defaults.get(one.name) for one in keyword_only}
         self._positions: dict[Any, frozenset[int]] = {}
         """Of forms of calls the positions of the arguments with certain names."""
         self._form: Form | None = None
         """That of the last call, as the next one is likely to have it."""
         self._takes_as_given = getattr(function, "takes_as_given", False)
-        self.plain_count = -1 if self.static or binds or not self.signature else len(self.positional)
+        is_bound = bool(self.static) or known.are_bound or self.signature is None
+        self.plain_count = -1 if is_bound else len(self.positional)
         """The number of positional arguments that need neither binding nor defaults; -1: always bind."""
 
     def _has_parameter(self, one: int | str) -> bool:
@@ -370,15 +327,15 @@ class Signature:
         """
         if self.signature is None or (not kwargs and len(args) == self.plain_count):
             return args, kwargs
-        if self._by_name and not self._takes_as_given and len(args) <= len(self.positional):
-            missing = self.positional[len(args) :]
+        if self._known.go_by_name and not self._takes_as_given and len(args) <= len(self.positional):
+            missing, defaults = self.positional[len(args) :], self._known.defaults
             values = [
-                kwargs[name] if name in kwargs else self._defaults.get(name, _MISSING) for name in missing
+                kwargs[name] if name in kwargs else defaults.get(name, _MISSING) for name in missing
             ]
             if not any(value is _MISSING for value in values) and kwargs.keys() <= set(missing):
                 return (*args, *values), {}
-        elif self._by_position and not kwargs and len(args) == len(self.positional):
-            return args, {} if self._takes_as_given else dict(self._of_keywords)
+        elif self._known.go_by_position and not kwargs and len(args) == len(self.positional):
+            return args, {} if self._takes_as_given else dict(self._known.of_keywords)
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -551,17 +508,20 @@ class Description:
 LONGEST_TEXT = 40
 
 
-class _ArrayText(str):
+class _ArrayText:
     """Of an array or Tensor its dtype and shape."""
 
-    def __new__(cls, leaf: Any) -> _ArrayText:
+    __slots__ = ("_asks", "_dtype", "_shape")
+
+    def __init__(self, leaf: Any) -> None:
         value = leaf._value if isinstance(leaf, Tensor) else leaf
-        asked = ", requires grad" if isinstance(leaf, Tensor) and leaf.requires_grad else ""
-        return super().__new__(cls, f"{value.dtype}{list(value.shape)}{asked}")
+        self._dtype, self._shape = value.dtype, tuple(value.shape)
+        self._asks = isinstance(leaf, Tensor) and leaf.requires_grad
+
+    def __repr__(self) -> str:
+        return f"{self._dtype}{list(self._shape)}{', requires grad' if self._asks else ''}"
 
 
 def _leaf_text(leaf: Any) -> str:
-    if isinstance(leaf, _ArrayText):
-        return leaf
     text = repr(leaf)
-    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
+    return text if isinstance(leaf, _ArrayText) or len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."

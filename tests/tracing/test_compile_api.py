@@ -643,6 +643,13 @@ def test_without_arguments_the_latest_code_is_shown() -> None:
     assert halved.source().count("path") >= 2
 
 
+def test_a_function_that_transforms_are_made_of_alone_has_nothing_that_runs_calls() -> None:
+    square = pb.compile(lambda x: x * x)
+    assert pb.grad(square)(3.0) == 6.0
+    assert "_dispatcher" not in vars(square)
+    assert square(3.0) == 9.0 and square.cache_info().traces == 1
+
+
 def test_a_function_shows_what_transforms_have_made_of_it() -> None:
     """Before it is called itself: most functions are only called as gradients."""
 
