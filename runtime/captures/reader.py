@@ -41,6 +41,7 @@ class Reader:
         """Each with whether it is for `bind` alone."""
         self._roots: list[str] = []
         self._shared: Any = None
+        self._read_code: CodeType | None = None
 
     @property
     def size(self) -> int:
@@ -108,7 +109,7 @@ class Reader:
             )
             namespace = dict(self._constants)
             exec(_code(text), namespace)
-            self._shared = namespace["bind"]
+            self._shared, self._read_code = namespace["bind"], _code(self.text())
         bound = self._shared(*roots)
         if bound is None:
             return None
@@ -125,6 +126,6 @@ class Reader:
 
     def _with(self, bound: dict[str, Any]) -> Read:
         namespace = self._constants | bound
-        exec(_code(self.text()), namespace)
+        exec(self._read_code or _code(self.text()), namespace)
         read: Read = namespace["read"]
         return read

@@ -14,12 +14,12 @@ import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from types import FunctionType, MethodType
 from typing import Any
 
 from ...codegen.cost.machine import assumed_machine
 from ...tracer.origin import note_same_code
+from ...tracer.records import replaced
 from ..captures.objects import is_instance, wrapped_by
 from ..captures.places import Reading, Source
 from ..tensors.sampling import default_generator
@@ -166,7 +166,7 @@ def _bare_reading(reading: Reading) -> Reading:
 def _bare(traced: Traced) -> Traced:
     """What was traced, without anything that belongs to a function object, or to the trace."""
     bare = _with_reading(traced, _bare_reading(traced.reading))
-    return replace(bare, results=traced.results.without_leaves())
+    return replaced(bare, results=traced.results.without_leaves())
 
 
 def _bound_reading(traced: Traced, roots: Sequence[Any]) -> Reading | None:
@@ -176,12 +176,12 @@ def _bound_reading(traced: Traced, roots: Sequence[Any]) -> Reading | None:
     if bound is None:
         return None
     read, values = bound
-    sources = tuple(replace(source, value=value) for source, value in zip(bare.sources, values))
-    return replace(bare, sources=sources, read=read)
+    sources = tuple(replaced(source, value=value) for source, value in zip(bare.sources, values))
+    return replaced(bare, sources=sources, read=read)
 
 
 def _with_reading(traced: Traced, reading: Reading) -> Traced:
-    return replace(traced, reading=reading, guards=copy.copy(traced.guards))
+    return replaced(traced, reading=reading, guards=copy.copy(traced.guards))
 
 
 # --- programs -----------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from ..captures.closure import explore
 from ..captures.contents import PLAIN_TYPES
 from ..captures.objects import is_opaque
 from ..captures.places import NOTHING, Changed, Reading
-from ..values.flatten import is_container, structured_parts, with_classes
+from ..values.flatten import CONTAINERS, is_container, structured_parts, with_classes
 from .signature import Call
 from .substitution import Substitution
 
@@ -37,10 +37,16 @@ def roots_of(function: Callable[..., Any], call: Call, name: str) -> list[tuple[
 
 def classes_of(call: Call) -> list[type]:
     """The classes of the user's that arguments which are taken apart have."""
-    if all(structure is None for structure in call.structures):
+    if all(map(_is_plain, call.structures)):
         return []
     kinds = dict.fromkeys(type(one) for one in structured_parts(call.rebuild(call.leaves)))
     return [kind for kind in kinds if not is_opaque(kind.__module__)]
+
+
+def _is_plain(structure: Any) -> bool:
+    """Whether an argument is a leaf, or a tuple, list or dict of leaves."""
+    is_flat = structure is None or structure.num_nodes == 1 + structure.num_leaves
+    return is_flat and (structure is None or structure.type in CONTAINERS)
 
 
 def substituted_arguments(

@@ -8,14 +8,13 @@ an axis, a size, an exponent. Those, and all else, are static and count with the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, LeakedTraceError
-from ...tracer.records import record
+from ...tracer.records import record, replaced
 from ...tracer.spec import SUPPORTED, Spec
 from ..captures.objects import is_instance
 from ..values import dtypes
@@ -87,7 +86,7 @@ class Call:
 
     def with_arrays(self, arrays: Sequence[Any]) -> Call:
         """The call with other arrays in the places of its own."""
-        return replace(self, leaves=self.leaves_with(arrays), arrays=list(arrays))
+        return replaced(self, leaves=self.leaves_with(arrays), arrays=list(arrays))
 
     def leaves_with(self, arrays: Sequence[Any]) -> list[Any]:
         """The leaves of such a call."""
@@ -375,7 +374,7 @@ class Form:
             else:
                 return None
         kept = [None if flag else leaf for leaf, flag in zip(call.leaves, call.is_array)]
-        return None if orders else Form(replace(call, leaves=kept, arrays=[]), tuple(leaves))
+        return None if orders else Form(replaced(call, leaves=kept, arrays=[]), tuple(leaves))
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
         """The call with these arguments; None where it is of another form."""
@@ -498,7 +497,7 @@ class Description:
 
     def __init__(self, call: Call) -> None:
         leaves = [_ArrayText(leaf) if isinstance(leaf, ARRAYS) else leaf for leaf in call.leaves]
-        self._call = replace(call, leaves=leaves, arrays=[])
+        self._call = replaced(call, leaves=leaves, arrays=[])
 
     def __str__(self) -> str:
         named = zip(self._call.leaf_names(), self._call.leaves)

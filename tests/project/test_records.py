@@ -10,7 +10,7 @@ from types import FunctionType
 
 import pytest
 
-from pullback.tracer.records import record
+from pullback.tracer.records import record, replaced
 
 OPTIONS = [
     dict(zip(("frozen", "eq", "repr", "slots"), chosen, strict=True))
@@ -131,3 +131,19 @@ def test_init_is_compiled_when_somebody_asks_for_it():
     assert not isinstance(vars(Late)["__init__"], FunctionType)
     assert str(inspect.signature(Late)) == "(x, y=2)"
     assert Late(1).y == 2 and isinstance(vars(Late)["__init__"], FunctionType)
+
+
+@pytest.mark.parametrize("slots", [False, True])
+def test_a_record_with_other_values_is_one_of_its_fields_alone(slots):
+    class Pair:
+        first: int
+        second: list = field(default_factory=list)
+
+    made = record(frozen=True, slots=slots)(Pair)(1, [2])
+    other = replaced(made, first=3)
+    assert other == dataclasses.replace(made, first=3) and other.second is made.second and made.first == 1
+    if not slots:
+        vars(made)["found"] = "by a cached property"
+        assert vars(replaced(made, second=[])) == {"first": 1, "second": []}
+    with pytest.raises(TypeError):
+        replaced(made, third=3)
