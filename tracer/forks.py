@@ -64,6 +64,32 @@ def _free_locks() -> None:
         lock._at_fork_reinit()
 
 
+_making = new_reentrant_lock()
+
+
+class made_once:
+    """An attribute that is made when it is asked for first, and found in the instance's dict from then on.
+
+    That of `functools` holds a lock of its own meanwhile in Python 3.11, which a fork leaves taken.
+    """
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        with _making:
+            found = vars(instance)
+            if self._name not in found:
+                found[self._name] = self._make(instance)
+            return found[self._name]
+
+
 class _OfThread(threading.local):
     """A lock that this thread takes while it is at work."""
 

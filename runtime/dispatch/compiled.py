@@ -6,13 +6,12 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import cached_property
 from types import MethodType
 from typing import Any, NamedTuple, TypeVar, cast, overload
 
 from ...codegen.options import DEFAULT_OPTIONS, Options
 from ...tracer.errors import ArgumentError, GradientError
-from ...tracer.forks import new_reentrant_lock
+from ...tracer.forks import made_once
 from ...tracer.trace import innermost
 from ...tracer.users_frames import show_users_frames
 from ..tape.anomaly import listeners
@@ -33,8 +32,6 @@ from .watched import WatchedDispatcher
 
 MAX_PATHS = 64
 AnyDispatcher = TypeVar("AnyDispatcher", bound=Dispatcher)
-_making = new_reentrant_lock()
-"""Held while a dispatcher is made, so that a function has one."""
 
 
 class CacheInfo(NamedTuple):
@@ -104,16 +101,14 @@ class CompiledFunction(Inspection):
             show_users_frames(error)
             raise
 
-    @cached_property
+    @made_once
     def _dispatcher(self) -> Dispatcher:
         """What runs calls; a function that transforms are made of alone may need none."""
-        with _making:
-            if (made := vars(self).get("_dispatcher")) is None:
-                made = self._dispatcher_of(Dispatcher)
-                made.newest = self._newest
-            return vars(self).setdefault("_dispatcher", made)
+        made = self._dispatcher_of(Dispatcher)
+        made.newest = self._newest
+        return made
 
-    @cached_property
+    @made_once
     def _table(self) -> Table:
         return self._dispatcher.table
 
@@ -122,7 +117,7 @@ class CompiledFunction(Inspection):
         signature = Signature(function, name, self.static_argnums, self.static_argnames, self.dynamic)
         return kind(function, name, signature, self.options, self.max_paths, CompiledFunction)
 
-    @cached_property
+    @made_once
     def _watched(self) -> WatchedDispatcher:
         """What runs calls in anomaly mode."""
         return self._dispatcher_of(WatchedDispatcher)
