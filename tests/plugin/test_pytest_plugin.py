@@ -20,7 +20,9 @@ def run(pytester: pytest.Pytester, test: str, *options: str) -> pytest.RunResult
 def run_here(pytester: pytest.Pytester, test: str, *options: str) -> pytest.RunResult:
     """One whose tests do not ask for pullback, in this process, which takes less time."""
     pytester.makepyfile(test_model=f"import pytest\n{test}")
-    return pytester.runpytest_inprocess("-p", "pytest_pullback", "-p", "no:cacheprovider", *options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # some plugins can be imported but once
+        return pytester.runpytest_inprocess("-p", "pytest_pullback", "-p", "no:cacheprovider", *options)
 
 
 @pytest.mark.drawn(4)
