@@ -83,7 +83,7 @@ def missing_of(module: str) -> Callable[[str], Any]:
         full = ".".join(filter(None, ("autograd", inside, name)))
         if name in REMEDIES:
             return Refused(full.removeprefix("autograd."))
-        if name in BORROWED:
+        if inside and name in BORROWED:
             return getattr(importlib.import_module(f"{OURS}.{BORROWED[name]}"), name)
         part = f"{module}.{name}"
         is_package = "__path__" in vars(sys.modules[module])
