@@ -37,9 +37,7 @@ def direct_at(operator: Operator, grad_name: str | None = None) -> Callable[...,
         kind = type(input)
         if (kind is not TorchTensor and kind is not NumpyTensor) or innermost() is not None:
             return NotImplemented
-        view = input._view
-        if view is not None and view.seen != input._cell[0]:
-            input.refresh()
+        input.refresh()
         value = input._value
         if type(value) is not ndarray or value.dtype.kind != "f":
             return NotImplemented

@@ -121,7 +121,7 @@ def defvjp(fun: Any, *vjpmakers: Function | None, argnums: Sequence[int] | None 
         >>> grad(half)(3.0)
         np.float64(0.5)
     """
-    if not _keeps_derivative(fun):
+    if not _ignores_rules(fun):
         pullback.primitive.defvjp(_own(fun, "defvjp"), *vjpmakers, argnums=argnums)
 
 
@@ -153,7 +153,7 @@ def defvjp_argnums(fun: Any, vjpmaker: Function) -> None:
         >>> grad(product, 1)(3.0, 2.0)
         np.float64(3.0)
     """
-    if not _keeps_derivative(fun):
+    if not _ignores_rules(fun):
         _own(fun, "defvjp_argnums")._vjp_of_several = vjpmaker
 
 
@@ -174,7 +174,7 @@ def defjvp(fun: Any, *jvpfuns: Function | str | None, argnums: Sequence[int] | N
         >>> make_jvp(half)(3.0)(1.0)[1]
         0.5
     """
-    if not _keeps_derivative(fun):
+    if not _ignores_rules(fun):
         _defjvp(_own(fun, "defjvp"), *jvpfuns, argnums=argnums)
 
 
@@ -206,7 +206,7 @@ def defjvp_argnums(fun: Any, jvpmaker: Function) -> None:
         >>> make_jvp(total)(3.0, 2.0)(1.0)[1]
         1.0
     """
-    if not _keeps_derivative(fun):
+    if not _ignores_rules(fun):
         _own(fun, "defjvp_argnums")._jvp_of_several = jvpmaker
 
 
@@ -230,7 +230,7 @@ def _has_derivative(fun: Any) -> bool:
     return hasattr(fun, "__wrapped__") and _has_derivative(fun.__wrapped__)
 
 
-def _keeps_derivative(fun: Any) -> bool:
+def _ignores_rules(fun: Any) -> bool:
     """Whether rules are not for a function, as no call of it would ask for them; if so with a warning."""
     if _has_derivative(fun):
         said = (

@@ -11,7 +11,7 @@ from ....tracer.errors import ArgumentError, ShapeError
 from ....tracer.ops import composite as c
 from ....tracer.ops import movement as m
 from ...tape.apply import apply, as_several_views
-from ...tape.direct import direct_parts
+from ...tape.direct_joining import direct_joined
 from ...values.tensor import Tensor
 from ..common import (
     as_dtype,
@@ -97,8 +97,8 @@ def cat_directly(tensors: Any = None, axis: Any = 0, *more: Any) -> Any:
     return apply(m.concatenate, *tensors, dim=dim, grad_name="CatBackward0")
 
 
-_beside = direct_parts(m.concatenate, "CatBackward0")
-_stacked = direct_parts(c.stack, "StackBackward0")
+_beside = direct_joined(m.concatenate, "CatBackward0")
+_stacked = direct_joined(c.stack, "StackBackward0")
 
 
 def rows_directly(tensors: Any = None, *more: Any) -> Any:
