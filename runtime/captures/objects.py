@@ -44,6 +44,12 @@ def has_dict(value: Any) -> bool:
     return hasattr(type(value), "__dictoffset__") and type(value).__dictoffset__ != 0
 
 
+def dictionary_of(value: Any) -> dict[str, Any]:
+    """The dictionary of an object that has one, whatever its class shows: a proxy shows another's."""
+    found: dict[str, Any] = object.__getattribute__(value, "__dict__")
+    return found
+
+
 class HasParts:
     """An object of ours that calls functions of the user's; `parts` names the attributes that hold them."""
 
@@ -95,7 +101,7 @@ def names_in(code: CodeType) -> set[str]:
 
 def attributes_of(value: Any) -> dict[str, Any]:
     """What an object holds by name, in its dictionary and in slots."""
-    found: dict[str, Any] = dict(getattr(value, "__dict__", {}))
+    found = dict(dictionary_of(value)) if has_dict(value) else {}
     for kind in type(value).__mro__:
         slots = vars(kind).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:

@@ -23,7 +23,7 @@ from ..bytecode.write_instructions import imports
 from ..values.tensor import TorchTensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
 from .contents import content_of_cell
-from .objects import HasParts, attributes_of, is_opaque, is_own_container, is_users, wrapped_by
+from .objects import HasParts, attributes_of, dictionary_of, is_opaque, is_own_container, is_users, wrapped_by
 from .randomness import RANDOM
 from .standing_names import real_of
 
@@ -242,7 +242,7 @@ class Reached:
         return ()
 
     def _from_instance(self, value: Any) -> tuple[type]:
-        self._holders.append((value.__dict__, value))
+        self._holders.append((dictionary_of(value), value))
         return (type(value),)
 
     def _from_slotted(self, value: Any) -> list[Any]:
@@ -295,7 +295,7 @@ def objects_from(roots: Iterable[Any]) -> list[Any]:
             pending += [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
             pending += value.__dict__.values()
         elif way == "_from_instance":
-            pending += vars(value).values()
+            pending += dictionary_of(value).values()
         elif way == "_from_slotted":
             pending += attributes_of(value).values()
             pending += elements_of(value) if is_own_container(value) else ()

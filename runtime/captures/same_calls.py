@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from types import MethodType
 from typing import Any
 
+from .objects import dictionary_of
 from .reached import WITHOUT_CODE, is_without_code, way_from
-from .trails import ATTRIBUTES, FROZEN, Trail, Walk, plain_mark
+from .trails import FROZEN, Trail, Walk, plain_mark
 from .versions import Versions
 
 NOTHING: tuple[list[Any], list[Any]] = [], []
@@ -38,7 +39,7 @@ class SameCall:
         functions = [one for one, way in ways if way == "_from_function"]
         self._instances = [one for one, way in ways if way == "_from_instance"]
         dicts = [one for one in walk.objects if type(one) is dict]
-        dicts += map(ATTRIBUTES, (*functions, *self._instances))
+        dicts += map(dictionary_of, (*functions, *self._instances))
         cells = [cell for one in functions for cell in one.__closure__ or ()]
         self._versions = Versions(dicts, functions, cells)
         self._state = self._versions.read()
@@ -79,7 +80,7 @@ class SameCall:
         if not self._instances and not self._others:
             return NOTHING
         walk = Walk((), self._trail.names)
-        held = [*map(type, self._instances), *map(ATTRIBUTES, self._instances)]
+        held = [*map(type, self._instances), *map(dictionary_of, self._instances)]
         for one, way in self._others:
             held += walk.parts(one, way)
         return held, walk.marks

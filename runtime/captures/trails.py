@@ -19,7 +19,7 @@ import numpy as np
 
 from ..bytecode.code_names import names_of
 from .contents import content_of_cell
-from .objects import attributes_of, is_opaque, is_own_container, is_users, wrapped_by
+from .objects import attributes_of, dictionary_of, is_opaque, is_own_container, is_users, wrapped_by
 from .reached import (
     WITHOUT_CODE,
     Reached,
@@ -152,7 +152,8 @@ class Trail:
 
     def _unnumbered(self) -> list[Any]:
         """What of it is in no dict, function or cell."""
-        found = [*map(BASES, self._classes), *map(type, self._instances), *map(ATTRIBUTES, self._instances)]
+        found = [*map(BASES, self._classes), *map(type, self._instances)]
+        found += map(dictionary_of, self._instances)
         return found + _with_parts(self._others_in_no_dict)
 
     def _add(self, value: Any, names_in: Callable[[Any], Names]) -> None:
@@ -176,7 +177,7 @@ class Trail:
             self._add_mapping(vars(value), names_in(value))
         elif way == "_from_instance":
             self._instances.append(value)
-            self._add_mapping(vars(value), names_in(value))
+            self._add_mapping(dictionary_of(value), names_in(value))
         elif way == "_from_container" and kind not in FROZEN and _holds_no_code(value):
             self._without_code.append(value)
         elif kind not in FROZEN and _parts_of(value) != [None]:
@@ -275,7 +276,7 @@ class Walk:
     def parts(self, value: Any, way: str) -> list[Any]:
         """What an object that is no function holds; what is compared of it is another of the marks."""
         if way == "_from_instance":
-            return self._by_name(vars(value))
+            return self._by_name(dictionary_of(value))
         if way == "_from_container":
             return self._elements(value)
         if way == "_from_slotted":

@@ -27,6 +27,7 @@ from ..solvers.requirements import Failure, require
 from ..tape.apply import apply, left_in_order
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
+from .banded_cholesky import cholesky_banded
 
 HARMLESS = frozenset(("check_finite", "debug", "overwrite_a", "overwrite_b", "overwrite_ab", "lwork"))
 """Options that change how the result is computed, not what it is."""
@@ -193,6 +194,18 @@ def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Tensor:
     if not lower and bands.ndim == 2:
         bands = conjugate(equations.transposed_bands(bands, 0, bands.shape[0] - 1))
     return _solved_by(equations.definite_banded_solution, bands, sides)
+
+
+def cho_solve_banded(cb_and_lower: Any, b: Any) -> Tensor:
+    """The x with a x = b, given the factor of `cholesky_banded`."""
+    bands, lower = cb_and_lower
+    factor, sides = floats(bands, b)
+    count = factor.shape[0] - 1
+    if lower:
+        over = conjugate(equations.transposed_bands(factor, count, 0))
+        return solve_banded((0, count), over, solve_banded((count, 0), factor, sides))
+    under = conjugate(equations.transposed_bands(factor, 0, count))
+    return solve_banded((0, count), factor, solve_banded((count, 0), under, sides))
 
 
 def _solved_by(operator: Any, bands: Tensor, sides: Tensor, **options: Any) -> Tensor:
@@ -501,11 +514,11 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
 # --- all ----------------------------------------------------------------------------------------------------
 
 _WRITTEN_OUT: tuple[Callable[..., Any], ...] = (
-    cho_solve, cholesky, circulant, coshm, eig, eigh, expm, expm_frechet, fractional_matrix_power, hankel,
-    companion, eigh_tridiagonal, fiedler, inv, khatri_rao, logm, orthogonal_procrustes, solve_toeplitz,
-    lstsq, lu, lu_factor, lu_solve, norm, pinv, pinvh, polar, qr, schur, sinhm, solve,
-    solve_banded, solve_continuous_lyapunov, solve_discrete_lyapunov, solve_sylvester, solve_triangular,
-    solveh_banded, sqrtm, svd, tanm, toeplitz,
+    cho_solve, cho_solve_banded, cholesky, cholesky_banded, circulant, coshm, eig, eigh, expm,
+    expm_frechet, fractional_matrix_power, hankel, companion, eigh_tridiagonal, fiedler, inv, khatri_rao,
+    logm, orthogonal_procrustes, solve_toeplitz, lstsq, lu, lu_factor, lu_solve, norm, pinv, pinvh, polar,
+    qr, schur, sinhm, solve, solve_banded, solve_continuous_lyapunov, solve_discrete_lyapunov,
+    solve_sylvester, solve_triangular, solveh_banded, sqrtm, svd, tanm, toeplitz,
 )  # fmt: skip
 _NAMED: dict[str, Callable[..., Any]] = {
     **{function.__name__: function for function in _WRITTEN_OUT},

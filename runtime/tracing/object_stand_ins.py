@@ -17,7 +17,7 @@ import numpy as np
 
 from ...tracer.records import record
 from ...tracer.spec import SUPPORTED
-from ..captures.objects import attributes_of, is_own_container
+from ..captures.objects import attributes_of, dictionary_of, is_own_container
 from ..captures.reached import LARGEST, first_elements, way_from
 from ..captures.standing_names import Holder, Standing, read
 from ..tape.inplace import may_overlap
@@ -45,7 +45,7 @@ def held_by_objects(
         elif kind in DICTS and value.keys().isdisjoint(OF_MODULES):
             yield from ((value, key, one) for key, one in [*islice(value.items(), LARGEST)])
         elif way_from(kind) == "_from_instance":
-            holder, names = vars(value), names_in(value)
+            holder, names = dictionary_of(value), names_in(value)
             found = [*holder.items()]  # other threads may add some
             yield from ((holder, name, one) for name, one in found if names is None or name in names)
 

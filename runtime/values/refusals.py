@@ -78,7 +78,10 @@ REMEDIES = {
         "scipy.linalg.cholesky takes tensors where the matrix is definite, and solve, with assume_a='sym', "
         "where it is not"
     ),
-    "_banded": "scipy.linalg.solveh_banded, which solves with the bands themselves, takes tensors",
+    "_banded": (
+        "scipy.linalg.eigh of the whole matrix takes tensors; with bands solve_banded, solveh_banded, "
+        "cholesky_banded and cho_solve_banded do"
+    ),
     "scipy.linalg.": (
         "Of scipy.linalg, solve and its kin, cholesky, lu, qr, svd, eigh, eig, schur, lstsq, pinv, expm, "
         "sqrtm, logm, solve_sylvester and solve_continuous_are take tensors"

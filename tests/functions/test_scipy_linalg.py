@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg
-from scipy.linalg import lstsq, lu_solve, schur, solve_banded, solveh_banded, sqrtm
+from scipy.linalg import (
+    cho_solve_banded,
+    cholesky_banded,
+    lstsq,
+    lu_solve,
+    schur,
+    solve_banded,
+    solveh_banded,
+    sqrtm,
+)
 
 import pullback as pb
 from pullback.errors import GradientError, UnsupportedError
@@ -23,6 +32,7 @@ BANDS = RNG.standard_normal((4, 5)) + np.array([0.0, 0.0, 5.0, 0.0])[:, None]
 SIDES = RNG.standard_normal((5, 2))
 LOWER = np.array([[5.0] * 5, [1.0, -1, 2, 1, 9], [0.5, 0.2, 1, 9, 9]])
 UPPER = np.array([[9.0, 9, 0.5, 0.2, 1], [9, 1.0, -1, 2, 1], [5.0] * 5])
+LONG = np.stack([np.full(20, 7.0), np.sin(np.arange(20.0)), np.ones(20)])  # of two blocks
 TALL = RNG.standard_normal((6, 3))
 Program = tuple[Callable[..., Any], tuple[np.ndarray, ...]]
 
@@ -41,6 +51,8 @@ PROGRAMS: dict[str, Program] = {
     "solve_banded of a vector": (lambda ab, b: solve_banded((2, 1), ab, b), (BANDS, SIDES[:, 0])),
     "solveh_banded": (lambda ab, b: solveh_banded(ab, b, lower=True), (LOWER, SIDES)),
     "solveh_banded, upper": (lambda ab, b: solveh_banded(ab, b), (UPPER, SIDES[:, 0])),
+    "cholesky_banded": (lambda ab: cholesky_banded(ab, lower=True), (LONG,)),
+    "cho_solve_banded": (lambda ab, b: cho_solve_banded((cholesky_banded(ab), False), b), (UPPER, SIDES)),
     "sqrtm": (lambda a: sqrtm(definite(a)), (A,)),
     "sqrtm of a matrix without symmetry": (lambda a: sqrtm(a @ a), (A,)),
     "logm": (lambda a: scipy.linalg.logm(definite(a)), (A,)),

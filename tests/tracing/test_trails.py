@@ -2,6 +2,7 @@
 
 import builtins
 import gc
+import re
 import weakref
 from collections.abc import Callable
 from contextvars import Context
@@ -398,3 +399,19 @@ def test_what_is_remembered_is_no_guard(module: Any) -> None:
         gradient(X)  # which remembers
         np.testing.assert_array_equal(function(X + turn), 2.0 * gradient(X + turn))
     assert function.cache_info().traces == 1
+
+
+class Proxy:
+    """An object that shows the attributes of another one, as modules that are imported late do."""
+
+    def __init__(self, of: Any) -> None:
+        object.__setattr__(self, "of", of)
+
+    def __getattribute__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "of"), name)
+
+
+def test_an_object_that_shows_another_is_followed_by_what_it_holds() -> None:
+    pattern = Proxy(re.compile("a+"))
+    square = pb.grad(lambda x: x * x if pattern.match("aa") else x)
+    assert [square(3.0), square(4.0)] == [6.0, 8.0]
