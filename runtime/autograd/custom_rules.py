@@ -384,7 +384,10 @@ class primitive(_WithRule):
         waiting = list(computed)
 
         def run(*values: Any) -> Any:
-            return waiting.pop() if waiting else self.function(*values, **kwargs)
+            if waiting:
+                return waiting.pop()
+            on_tape = any(isinstance(one, Tensor) and one.requires_grad for one in values)
+            return (self if on_tape else self.function)(*values, **kwargs)  # which takes plain values alone
 
         def with_residuals(*values: Any) -> tuple[Any, Any]:
             result = run(*values)

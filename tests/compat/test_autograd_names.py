@@ -365,6 +365,16 @@ class TestRules:
         defvjp(added, *[lambda ans, *args, i=i: unbroadcast_f(args[i], lambda g: g) for i in (0, 1)])
         check_grads(lambda x, y: np.sum(added(x, y) ** 2), (0, 1), order=1)(A, X)
 
+    def test_a_function_that_writes_arrays_is_called_with_arrays(self) -> None:
+        @primitive
+        def replaced(part: Any, whole: Any) -> Any:
+            made = numpy.empty(whole.shape)
+            made[:], made[1:] = whole, part
+            return made
+
+        defvjp(replaced, lambda ans, *args: lambda g: g[1:], lambda ans, *args: lambda g: replaced(0.0, g))
+        check_grads(lambda part: replaced(part, X) ** 2, modes=["fwd", "rev"])(X[1:])
+
     def test_helpers_of_rules(self) -> None:
         halves = numpy_vjps.balanced_eq(X, numpy.maximum(X, 2.0), 2.0)
         numpy.testing.assert_array_equal(halves, [0.0, 0.5, 1.0])

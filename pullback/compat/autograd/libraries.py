@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+import pullback
 from pullback.runtime.tracing.stand_ins import namespace
 
 from .tracer import getval, isbox
@@ -47,6 +48,24 @@ def giving_python_values(where: Callable[..., Any]) -> Callable[..., Any]:
         choices = [one for one in (x, y) if one is not None]
         found = where(condition, *choices)
         return found if not choices or any(map(_holds_array, (condition, *choices))) else found.tolist()
+
+    return call
+
+
+def with_symmetric_gradient(cholesky: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's `cholesky`, which reads one triangle of a matrix, with a gradient that is symmetric.
+
+    Example:
+        >>> from pullback.compat.autograd import grad
+        >>> factor = with_symmetric_gradient(np.linalg.cholesky)
+        >>> grad(lambda a: factor(a)[1, 0])(np.eye(2))
+        array([[0. , 0.5],
+               [0.5, 0. ]])
+    """
+
+    @functools.wraps(cholesky)
+    def call(a: Any, /, **options: Any) -> Any:
+        return (pullback.linalg.cholesky if isbox(a) else cholesky)(a, **options)
 
     return call
 

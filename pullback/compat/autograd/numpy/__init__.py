@@ -13,6 +13,7 @@ import numpy as _numpy
 from pullback.compat.autograd.insides import missing_of as _missing_of
 from pullback.compat.autograd.libraries import giving_python_values as _giving_python_values
 from pullback.compat.autograd.libraries import module_of as _module_of
+from pullback.compat.autograd.libraries import with_symmetric_gradient as _with_symmetric_gradient
 from pullback.compat.autograd.libraries import without_gradient as _without_gradient
 from pullback.runtime.tracing.stand_ins import namespace as _namespace
 
@@ -39,6 +40,7 @@ where = _giving_python_values(globals()["where"])
 fft = _module_of(f"{__name__}.fft", _numpy.fft)
 linalg = _module_of(f"{__name__}.linalg", _numpy.linalg)
 linalg.T = _numpy.matrix_transpose  # type: ignore[attr-defined]
+linalg.cholesky = _with_symmetric_gradient(linalg.cholesky)
 linalg._dot = _numpy.matmul  # type: ignore[attr-defined]
 random = _module_of(f"{__name__}.random", _numpy.random)
 
