@@ -40,6 +40,7 @@ from pullback.compat.autograd.core import make_vjp as make_unary_vjp
 from pullback.compat.autograd.core import primitive_vjps
 from pullback.compat.autograd.differential_operators import make_jvp_reversemode
 from pullback.compat.autograd.extend import (
+    VJPNode,
     VSpace,
     def_linear,
     defjvp,
@@ -48,13 +49,14 @@ from pullback.compat.autograd.extend import (
     defvjp_argnum,
     defvjp_argnums,
     primitive,
+    register_notrace,
     vspace,
 )  # fmt: skip
 from pullback.compat.autograd.misc import const_graph, flatten
 from pullback.compat.autograd.misc.fixed_points import fixed_point
 from pullback.compat.autograd.misc.flatten import flatten_func
 from pullback.compat.autograd.misc.optimizers import adam, rmsprop, sgd
-from pullback.compat.autograd.numpy import numpy_vjps
+from pullback.compat.autograd.numpy import numpy_jvps, numpy_vjps
 from pullback.compat.autograd.numpy.linalg import norm as norm_of
 from pullback.compat.autograd.numpy.numpy_boxes import ArrayBox
 from pullback.compat.autograd.numpy.numpy_vjps import unbroadcast_f
@@ -385,6 +387,15 @@ class TestRules:
             found, count = numpy_vjps.repeat_to_match_shape(g, A.shape, A.dtype, axis, keepdims)
             numpy.testing.assert_array_equal(found, numpy.sum(A, axis, keepdims=True) * numpy.ones((3, 3)))
             assert count == A.size // numpy.size(g)
+
+    def test_functions_without_a_gradient_may_be_said_to_have_none(self) -> None:
+        register_notrace(VJPNode, numpy.full_like)
+        with pytest.raises(UnsupportedError, match="getval"):
+            register_notrace(VJPNode, numpy.exp)
+
+    def test_tangents_are_repeated_to_the_shape_of_a_result(self) -> None:
+        assert numpy_jvps.broadcast(X[0], X * 1j).shape == X.shape
+        assert numpy.iscomplexobj(numpy_jvps.broadcast(1.0, X * 1j))
 
 
 def several(rule: Any) -> Any:

@@ -1,5 +1,6 @@
 """scipy.interpolate on tensors: SciPy's values, and gradients of them by knots, values and points."""
 
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +32,14 @@ def test_batches() -> None:
 
 
 @pytest.mark.drawn(6)
+def test_private_methods_of_an_interpolant_of_plain_data_are_scipys() -> None:
+    def share(x: Any) -> Any:
+        grid = interpolate.RegularGridInterpolator((np.arange(3.0),), np.zeros(3))
+        return x * grid._find_indices(np.array([[1.25]]))[1][0][0]
+
+    assert pb.grad(share)(2.0) == 0.25
+
+
 def test_wrong_uses() -> None:
     for transform in (lambda one: one, pb.compile):
         for call, error, match in (

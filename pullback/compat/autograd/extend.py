@@ -11,12 +11,13 @@ from .rules import (
     defvjp_argnums,
     primitive,
 )  # fmt: skip
-from .tracer import Box, notrace_primitive
+from .tracer import Box, notrace_primitive, register_notrace
 from .vspaces import VSpace, vspace
 
 __all__ = [
     "Box", "VSpace", "def_linear", "defjvp", "defjvp_argnum", "defjvp_argnums", "defvjp", "defvjp_argnum",
-    "defvjp_argnums", "notrace_primitive", "primitive", "vspace",
+    "defvjp_argnums", "notrace_primitive", "primitive", "register_notrace",
+    "vspace",
 ]  # fmt: skip
 
 __getattr__ = _missing_of(__name__)

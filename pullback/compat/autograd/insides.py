@@ -29,7 +29,7 @@ REMEDIES = {
     **dict.fromkeys(("find_top_boxed_args", "toposort"), GRAPHS),
     **dict.fromkeys(("backward_pass", "add_outgrads", "sum_outgrads", "sparse_add"), SUMS),
     **dict.fromkeys(("primitive_vjps", "primitive_jvps", "wrap_namespace", "nograd_functions"), RULES),
-    "register_notrace": "autograd.tracer.getval(x) is a value without its gradient",
+    "register_notrace": "This function has a gradient; autograd.tracer.getval(x) is a value without it",
 }
 BORROWED = {
     **dict.fromkeys(("primitive", "vspace", "defvjp", "defvjp_argnum", "defvjp_argnums"), "extend"),

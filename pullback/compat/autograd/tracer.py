@@ -13,7 +13,7 @@ from .conventions import Function
 from .insides import missing_of, refuse
 from .rules import primitive
 
-__all__ = ["Box", "getval", "isbox", "notrace_primitive", "primitive"]
+__all__ = ["Box", "getval", "isbox", "notrace_primitive", "primitive", "register_notrace"]
 
 
 def isbox(x: Any) -> bool:
@@ -46,6 +46,32 @@ def notrace_primitive(f_raw: Function) -> Function:
         return f_raw(*map(getval, args), **kwargs)
 
     return without_gradients
+
+
+CONSTANT = frozenset((
+    "all", "allclose", "any", "argmax", "argmin", "argpartition", "argsort", "argwhere", "around",
+    "array_equal", "array_equiv", "ceil", "count_nonzero", "equal", "fix", "flatnonzero", "floor",
+    "floor_divide", "full_like", "greater", "greater_equal", "iscomplex", "iscomplexobj", "isfinite",
+    "isinf", "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "less", "less_equal",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "ndim", "nonzero", "not_equal",
+    "ones_like", "result_type", "rint", "round", "searchsorted", "shape", "sign", "signbit", "size",
+    "trunc", "zeros_like",
+))  # fmt: skip
+"""Functions of NumPy's whose results have no gradient, or that of the elements which they are given."""
+
+
+def register_notrace(trace_type: Any, primitive: Any) -> None:
+    """Say that results of a function of NumPy's have no gradient, which is so without it.
+
+    Raises:
+        UnsupportedError: the results of the function have a gradient.
+
+    Example:
+        >>> from pullback.compat.autograd.extend import VJPNode
+        >>> register_notrace(VJPNode, np.zeros_like)
+    """
+    if getattr(primitive, "__name__", None) not in CONSTANT:
+        refuse("tracer.register_notrace")
 
 
 class AsksForTensors(type):

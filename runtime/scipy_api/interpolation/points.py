@@ -111,9 +111,12 @@ class Interpolant(Refusing):
         return self._plain
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if self._plain is None:
+        plain = vars(self).get("_plain")  # which an object that is being copied has not yet
+        if name.startswith("_"):  # programs use private methods of SciPy's, too
+            if plain is None:
+                raise AttributeError(name)
+            return getattr(plain, name)
+        if plain is None:
             self._refuse(name)
         return super().__getattr__(name)
 

@@ -40,7 +40,7 @@ where = _giving_python_values(globals()["where"])
 fft = _module_of(f"{__name__}.fft", _numpy.fft)
 linalg = _module_of(f"{__name__}.linalg", _numpy.linalg)
 linalg.T = _numpy.matrix_transpose  # type: ignore[attr-defined]
-linalg.cholesky = _with_symmetric_gradient(linalg.cholesky)
+linalg.cholesky = _with_symmetric_gradient(_numpy.linalg.cholesky)  # type: ignore[attr-defined]
 linalg._dot = _numpy.matmul  # type: ignore[attr-defined]
 random = _module_of(f"{__name__}.random", _numpy.random)
 
