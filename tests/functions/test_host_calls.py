@@ -179,7 +179,7 @@ OF_COMPLEX = {"fft", "rfft", "irfft"}
 """What takes or gives complex numbers, whatever it is called with."""
 WITHOUT_A_RULE = {
     "least_squares", "whole_basis", "definite_minors", "reflections", "symmetric_factors",
-    "symmetric_solution",
+    "symmetric_solution", *(one.parts_of_blocks.name for one in matrix_roots.FUNCTIONS),
 }  # fmt: skip
 """Their tests: test_scipy_linalg.py, test_numpy_front.py, test_linalg.py, test_decompositions.py."""
 OF_RULES = {name for name in OPERATORS if "_moment" in name or "_slope" in name}

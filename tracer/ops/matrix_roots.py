@@ -178,6 +178,11 @@ def _set_diagonal(x: np.ndarray, values: np.ndarray) -> None:
     np.fill_diagonal(x, values if x.dtype.kind == "c" else values.real)
 
 
+def _block_diagonal(x: np.ndarray) -> np.ndarray:
+    """[[x, 0], [0, x]]"""
+    return np.kron(np.eye(2, dtype=x.dtype), x)
+
+
 def _derivative_of_root(direction: np.ndarray, root: np.ndarray, count: int) -> np.ndarray:
     try:
         return solve_triangles(root, root, direction)
@@ -204,10 +209,15 @@ def _derivative_of_logarithm(direction: np.ndarray, small: np.ndarray, count: in
 
 @record(frozen=True, eq=False)
 class MatrixFunction:
-    """A function of square matrices: `whole`; `parts`, by which `of_parts` and a `derivative` are found."""
+    """A function of square matrices: `whole`; `parts`, by which `of_parts` and a `derivative` are found.
+
+    Those of [[a, direction], [0, a]], of which second derivatives are made, are found by those of a
+    (`parts_of_blocks`): eigenvalues at a cut, where rounding alone says on which side, are on one side in both.
+    """
 
     whole: Operator
     parts: Operator
+    parts_of_blocks: Operator
     of_parts: Operator
     derivative: Operator
 
@@ -241,6 +251,18 @@ def _matrix_function(
         counted[0, 0] = count
         return np.stack([basis @ found @ basis.conj().T, basis, triangle, root, counted])
 
+    def parts_of_one_block(direction: np.ndarray, parts: np.ndarray) -> np.ndarray:
+        if not direction.size:
+            return np.zeros(parts_of_blocks.infer(spec_of(direction), spec_of(parts)).shape, parts.dtype)
+        _, basis, triangle, root, counted = (_block_diagonal(plane) for plane in parts)
+        found = np.full((COUNT + 1, *basis.shape), np.nan, basis.dtype)
+        if np.isfinite(root).all():
+            size = len(direction)
+            triangle[:size, size:] = basis[:size, :size].conj().T @ direction @ basis[:size, :size]
+            value, root, counted[0, 0] = of_triangle(triangle)
+            found[:] = basis @ value @ basis.conj().T, basis, triangle, root, counted
+        return found
+
     def derivative_of_one(direction: np.ndarray, parts: np.ndarray) -> np.ndarray:
         if not direction.size:
             return direction
@@ -267,13 +289,26 @@ def _matrix_function(
         doc=f"`{name}`, the basis and the triangle of the Schur decomposition of a, and the root by which it "
         "was found",
     )  # fmt: skip
+    parts_of_blocks = declare(
+        f"{name}_parts_of_blocks", "eager", "direction parts", evaluate=of_each(parts_of_one_block),
+        infer=lambda direction, parts: parts.with_shape(
+            (*parts.shape[:-2], *(2 * extent for extent in parts.shape[-2:]))
+        ),
+        of_complex=HOLOMORPHIC, doc=f"`{name}_parts` of [[a, direction], [0, a]], given those of a",
+    )  # fmt: skip
     derivative = declare(
         f"{name}_derivative", "eager", "a direction parts", of_complex=HOLOMORPHIC,
         infer=lambda a, direction, parts: direction,
         evaluate=lambda a, direction, parts: of_each(derivative_of_one)(direction, parts),
         vjp={
-            "a": lambda g, a, direction: of_blocks(
-                lambda whole: derivative(whole, beside(transposed(direction)), parts(whole)), transposed(a), g
+            "a": lambda g, a, direction, parts: transposed(
+                of_blocks(
+                    lambda whole: derivative(
+                        whole, beside(direction), parts_of_blocks(transposed(g), parts)
+                    ),
+                    a,
+                    transposed(g),
+                )
             ),
             "direction": lambda g, a, parts: cotangent(g, a, parts),
         },
@@ -289,7 +324,7 @@ def _matrix_function(
         name, "eager", "a", infer=infer, evaluate=of_each(of_one), of_complex=HOLOMORPHIC,
         vjp={"a": lambda g, a: cotangent(g, a, parts(a))}, doc=doc,
     )  # fmt: skip
-    return MatrixFunction(whole, parts, of_parts, derivative)
+    return MatrixFunction(whole, parts, parts_of_blocks, of_parts, derivative)
 
 
 square_root = _matrix_function(
