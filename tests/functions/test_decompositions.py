@@ -648,3 +648,24 @@ def test_what_is_not_to_be_unpacked_is_empty() -> None:
         for unpack_data in (True, False)
     ]
     assert shapes == [[(0,), (2, 2), (2, 2)], [(2, 2), (0,), (0,)]]
+
+
+@pytest.mark.parametrize("values", [(3.0, 1.0, 0.3), (2.0, 2.0, 0.1, 0.1), (1.0, 0.2, 0.0)])
+def test_singular_values_that_are_left_out_turn_vectors_of_those_that_are_not(values: Any) -> None:
+    """To second order, tall and wide, where some are equal; real and complex."""
+    size = len(values)
+    left, right, along, weights, sides = (matrices(5, size, seed=seed) for seed in range(5))
+    for imaginary in (0.0, 1j):
+        left, right, along = (one + imaginary * one[::-1] for one in (left, right, along))
+        a = np.linalg.qr(left)[0] * values @ np.linalg.qr(right[:size])[0]
+        for function in (
+            lambda a: (np.linalg.pinv(a.T, rcond=0.4) * weights).sum().real,
+            lambda a: (np.linalg.lstsq(a, sides, rcond=0.4)[0] * weights[:size]).sum().real,
+        ):
+
+            def slope(a: Any) -> Any:
+                return (pb.grad(function)(a) * along.conj()).sum().real  # noqa: B023
+
+            for one, found in ((function, slope(a)), (slope, np.vdot(pb.grad(slope)(a), along).real)):
+                wanted = (one(a + 1e-6 * along) - one(a - 1e-6 * along)) / 2e-6
+                np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)

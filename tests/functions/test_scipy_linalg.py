@@ -221,13 +221,17 @@ def test_the_gradient_of_a_logarithm_takes_no_further_roots(monkeypatch: Any) ->
 
 
 @pytest.mark.parametrize("function", [sqrtm, scipy.linalg.logm])
-def test_second_derivatives_at_a_cut_are_those_of_the_branch_of_the_value(function: Callable[..., Any]) -> None:
+def test_second_derivatives_at_a_cut_are_those_of_the_branch_of_the_value(function: Any) -> None:
     """Of a symmetric matrix with negative eigenvalues: rounding says on which side of the cut each lies."""
     a = np.array([[1.0, 2.0, 0.5], [2.0, -3.0, 1.0], [0.5, 1.0, -2.0]]) + 0j
     one, other, along = np.random.default_rng(3).normal(size=(3, 3, 3)) * (1 + 0.5j)
-    derivative = lambda a: pb.jvp(function, (a,), (one,))[1]
+
+    def derivative(a: Any) -> Any:
+        return pb.jvp(function, (a,), (one,))[1]
+
     first, second = pb.jvp(derivative, (a,), (other,))
-    np.testing.assert_allclose(np.vdot(pb.vjp(derivative, a)[1](along), other).real, np.vdot(along, second).real)
+    slope = pb.vjp(derivative, a)[1](along)
+    np.testing.assert_allclose(np.vdot(slope, other).real, np.vdot(along, second).real)
     if function is sqrtm:
         x, across = function(a), pb.jvp(function, (a,), (other,))[1]
         expected = -first @ across - across @ first

@@ -40,7 +40,8 @@ NOT_IN_THE_TABLE = {
     **dict.fromkeys(
         (
             "determined_pairs", "det_on_pairs", "sign_of_det_on_pairs", "logabsdet_on_pairs", "pinv_on_pairs",
-            "pinv_above_on_pairs", "cofactors_on_pairs",
+            "pinv_of_parts_on_pairs", "remainder_of_parts_on_pairs", "among_values_on_pairs",
+            "cofactors_on_pairs",
         ),
         DECOMPOSED,
     ),
@@ -50,7 +51,9 @@ NOT_IN_THE_TABLE = {
     "sqrtm_of_parts": OF_SCIPY,
     "logm_of_parts": OF_SCIPY,
     "pinv": DECOMPOSED,
-    "pinv_above": DECOMPOSED,
+    "pinv_of_parts": DECOMPOSED,
+    "remainder_of_parts": DECOMPOSED,
+    "among_values": DECOMPOSED,
     "pinv_product": DECOMPOSED,
     "gemm": "made by code generation alone: tests/graphs/test_contractions.py",
     "parameter": "an input has a value only in a call",

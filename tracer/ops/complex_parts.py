@@ -14,7 +14,7 @@ import numpy as np
 
 from ..operator import OPERATORS, Array, Operator, WholeCall, declare
 from ..spec import Spec, complex_dtype, real_dtype
-from . import decompositions, general_eigenvalues, matrix_functions
+from . import decompositions, general_eigenvalues
 from .complex_matrices import DETERMINANT, LOGARITHM, SIGN, cofactors_of_pairs, determinant_of_pairs
 from .elementwise import complex_of, convert, elementwise, imag, multiply, real, zeros_like
 from .movement import of_pairs, pairs_of
@@ -160,20 +160,18 @@ BY_CALLS |= {
 }  # fmt: skip
 
 
-def _pinv_of_pairs(a: Array, of: str, pairs: tuple[int, ...], options: Options) -> Array:
-    return pairs_of(matrix_functions.pseudo_inverse(of_pairs(a), **dict(options)))
-
-
-def _pinv_above_of_pairs(
-    a: Array, bounds: Array, of: str, pairs: tuple[int, ...], options: Options
-) -> Array:
-    return pairs_of(matrix_functions.pseudo_inverse_above(of_pairs(a), bounds, **dict(options)))
+def _body_of_pairs(*operands: Array, of: str, pairs: tuple[int, ...], options: Options) -> Array:
+    body = OPERATORS[of].body
+    assert body is not None
+    given = (of_pairs(one) if place in pairs else one for place, one in enumerate(operands))
+    return pairs_of(body(*given, **dict(options)))
 
 
 BY_CALLS |= {
     name: _declare_on_pairs(f"{name}_on_pairs", "composite", body=body, needs_own_rule=True)
     for name, body in (
-        ("pinv", _pinv_of_pairs), ("pinv_above", _pinv_above_of_pairs), ("cofactors", cofactors_of_pairs)
+        *((one, _body_of_pairs) for one in ("pinv", "pinv_of_parts", "remainder_of_parts", "among_values")),
+        ("cofactors", cofactors_of_pairs),
     )
 }  # fmt: skip
 BY_CALLS["cholesky"] = _declare_on_pairs(

@@ -1,8 +1,7 @@
-"""The pseudo-inverse. Its rule: Golub and Pereyra, "The differentiation of pseudo-inverses" (1973)."""
+"""Pseudo-inverses. The rule: Golub and Pereyra, "The differentiation of pseudo-inverses" (1973)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,28 +22,20 @@ from .elementwise import (
     absolute,
     greater,
     is_complex,
+    logical_and,
+    logical_not,
     maximum,
     real,
     scaled,
     where,
 )
-from .linalg import adjoint, in_lower_half, product
+from .linalg import adjoint, in_lower_half, product, transposed
 
 
 def _evaluate_pinv(a: np.ndarray, tolerance: Any, hermitian: bool) -> np.ndarray:
     if not a.size:
         return np.swapaxes(a, -1, -2).copy()
     return np.linalg.pinv(finite(_symmetric(a) if hermitian else a), rcond=tolerance)
-
-
-def _evaluate_pinv_above(a: np.ndarray, bounds: np.ndarray, hermitian: bool) -> np.ndarray:
-    if not a.size:
-        return np.swapaxes(a, -1, -2).copy()
-    left, values, right = np.linalg.svd(finite(_symmetric(a) if hermitian else a), full_matrices=False)
-    kept = values > np.maximum(bounds[..., 0, :1], bounds[..., 0, 1:] * values[..., :1])
-    inverses = np.divide(1, values, where=kept, out=np.zeros_like(values))
-    across = np.conjugate(np.swapaxes(right, -1, -2)) * inverses[..., None, :]
-    return across @ np.conjugate(np.swapaxes(left, -1, -2))
 
 
 def _symmetric(a: np.ndarray) -> np.ndarray:
@@ -56,33 +47,33 @@ def _symmetric(a: np.ndarray) -> np.ndarray:
 
 def pseudo_inverse(a: Array, tolerance: Any, hermitian: bool) -> Array:
     """V diag(1 / s) U', by the singular values that are large enough."""
-    return _by_values_above(a, hermitian, lambda values: float(np.max(tolerance)) * columns_of(values, 0, 1))
-
-
-def pseudo_inverse_above(a: Array, bounds: Array, hermitian: bool) -> Array:
-    """The same, with two bounds for each matrix: an absolute one, and one relative to the largest value."""
-    least, share = columns_of(bounds, 0, 1), columns_of(bounds, 1, 2)
-    return _by_values_above(a, hermitian, lambda values: maximum(least, share * columns_of(values, 0, 1)))
-
-
-def _by_values_above(a: Array, hermitian: bool, bound: Callable[[Array], Array]) -> Array:
     if hermitian:
         lower = in_lower_half(a)
         a = lower + adjoint(lower)
     if is_number(a) and not is_complex(a):
-        kept = greater(absolute(a), bound(absolute(a)))
+        kept = greater(absolute(a), float(np.max(tolerance)) * absolute(a))
         return where(kept, 1.0 / where(kept, a, 1.0), 0.0)
     rows, columns = a.shape[-2:]
     wide = rows < columns
     parts = svd(adjoint(a), adjoint=True) if wide else svd(a, adjoint=False)
-    size = min(rows, columns)
-    left, values = plane_of(parts, 0), rows_of(plane_of(parts, 1), 0, 1)
-    right = rows_of(plane_of(parts, 2), 0, size)
-    values = real(values) if is_complex(values) else values
-    kept = greater(values, bound(values))
-    inverses = where(kept, 1.0 / where(kept, values, 1.0), 0.0)
-    found = product(scaled(inverses, right), adjoint(left))
+    values = _values_of(parts)
+    found = _inverse_of(parts, greater(values, float(np.max(tolerance)) * columns_of(values, 0, 1)))
     return adjoint(found) if wide else found
+
+
+def _values_of(parts: Array) -> Array:
+    values = rows_of(plane_of(parts, 1), 0, 1)
+    return real(values) if is_complex(values) else values
+
+
+def _right_of(parts: Array) -> Array:
+    return rows_of(plane_of(parts, 2), 0, parts.shape[-1])
+
+
+def _inverse_of(parts: Array, kept: Array) -> Array:
+    values = _values_of(parts)
+    inverses = where(kept, 1.0 / where(kept, values, 1.0), 0.0)
+    return product(scaled(inverses, _right_of(parts)), adjoint(plane_of(parts, 0)))
 
 
 def _infer_pinv(a: Spec, tolerance: Any, hermitian: bool) -> Spec:
@@ -107,17 +98,118 @@ pinv = declare(
 )  # fmt: skip
 
 
-def _infer_pinv_above(a: Spec, bounds: Spec, hermitian: bool) -> Spec:
-    if bounds.shape != (*a.shape[:-2], 1, 2):
-        raise ShapeError(f"pinv_above: two bounds for each matrix expected, found shape {bounds.shape}.")
-    return _infer_pinv(a, 0.0, hermitian)
+# --- of the part of a matrix with the larger singular values ------------------------------------------------
+#
+# P is the pseudo-inverse of the part of A with the values s that are kept, R is the part with those that are
+# not, t. As A changes, vectors of the one turn into those of the other:
+#
+#     dP = X + Y' - P dA P,    X - P P' X R R' = P P' (P dA R' + dA' (1 - A P)),    Y alike with A', P', R'.
+#
+# What solves X - P P' X R R' = P P' G is P P' G and, along vectors of both, G times t^2 / (s^2 (s^2 - t^2)).
 
 
-pinv_above = declare(
-    "pinv_above", "composite", "a bounds", infer=_infer_pinv_above, evaluate=_evaluate_pinv_above,
-    body=pseudo_inverse_above, vjp={"a": _pinv_cotangent}, grad_fn="LinalgPinv", needs_own_rule=True,
+def _is_kept(parts: Array, bounds: Array) -> Array:
+    values = _values_of(parts)
+    share = columns_of(bounds, 1, 2) * columns_of(values, 0, 1)
+    return greater(values, maximum(columns_of(bounds, 0, 1), share))
+
+
+def _infer_of_parts(a: Spec, parts: Spec, bounds: Spec) -> Spec:
+    *batch, rows, columns = a.shape
+    if parts.shape != (*batch, 3, rows, columns) or bounds.shape != (*batch, 1, 2):
+        raise ShapeError(f"pinv_of_parts: {a.shape}, {parts.shape} and {bounds.shape} do not fit together.")
+    return _infer_pinv(a, 0.0, False)
+
+
+def _inverse_of_parts(a: Array, parts: Array, bounds: Array) -> Array:
+    return _inverse_of(parts, _is_kept(parts, bounds))
+
+
+def _remainder_of_parts(a: Array, y: Array, parts: Array, bounds: Array) -> Array:
+    values = _values_of(parts)
+    dropped = where(_is_kept(parts, bounds), 0.0, values)
+    return product(scaled(dropped, plane_of(parts, 0)), adjoint(_right_of(parts)))
+
+
+def _among_values(
+    g: Array, inverse: Array, remainder: Array, parts: Array, bounds: Array, of_adjoint: bool
+) -> Array:
+    left, right, values = plane_of(parts, 0), _right_of(parts), _values_of(parts)
+    kept = _is_kept(parts, bounds)
+    if of_adjoint:
+        left, right = right, left
+    larger, both = transposed(values), logical_and(transposed(kept), logical_not(kept))
+    gaps = where(both, larger * larger * (larger - values) * (larger + values), 1.0)  # exact, not of squares
+    inside = scaled(where(both, values * values, 0.0) / gaps, product_of(adjoint(right), g, left))
+    return product_of(inverse, adjoint(inverse), g) + product_of(right, inside, adjoint(left))
+
+
+def product_of(a: Array, b: Array, c: Array) -> Array:
+    """a b c, in the order that takes fewer multiplications."""
+    (rows, inner), (outer, columns) = a.shape[-2:], c.shape[-2:]
+    if rows * outer * (inner + columns) <= inner * columns * (outer + rows):
+        return product(product(a, b), c)
+    return product(a, product(b, c))
+
+
+def _pinv_of_parts_cotangent(g: Array, a: Array, parts: Array, bounds: Array, y: Array) -> Array:
+    remainder, across = remainder_of_parts(a, y, parts, bounds), adjoint(y)
+    one = among_values(g, y, remainder, parts, bounds, of_adjoint=False)
+    other = among_values(adjoint(g), across, adjoint(remainder), parts, bounds, of_adjoint=True)
+    found = adjoint(one) + other - product_of(across, g, across)
+    found = found + product_of(across, one, remainder) + product_of(remainder, adjoint(other), across)
+    return found - product_of(a, y, adjoint(one)) - product_of(other, y, a)
+
+
+pinv_of_parts = declare(
+    "pinv_of_parts", "composite", "a parts bounds", infer=_infer_of_parts, evaluate=_inverse_of_parts,
+    body=_inverse_of_parts, vjp={"a": _pinv_of_parts_cotangent}, grad_fn="LinalgPinv", needs_own_rule=True,
     of_complex=OWN_RULES,
-    doc="`pinv` of singular values above two bounds for each matrix, an absolute and a relative one",
+    doc="the pseudo-inverse of that part of a tall matrix whose singular values are above two bounds, an "
+    "absolute one and one relative to the largest, given what `svd` makes of it",
+)  # fmt: skip
+remainder_of_parts = declare(
+    "remainder_of_parts", "composite", "a inverse parts bounds", infer=lambda a, inverse, parts, bounds: a,
+    evaluate=_remainder_of_parts, body=_remainder_of_parts, needs_own_rule=True, of_complex=OWN_RULES,
+    vjp={
+        "a": lambda g, a, inverse: (
+            g - product_of(g, adjoint(a), adjoint(inverse)) - product_of(adjoint(inverse), adjoint(a), g)
+        ),
+        "inverse": lambda g, a: -product_of(adjoint(a), g, adjoint(a)),
+    },
+    doc="that part of a matrix which `pinv_of_parts` leaves out: a less a times that times a",
+)  # fmt: skip
+
+
+def _of_inverse(
+    g: Array, x: Array, inverse: Array, remainder: Array, parts: Array, bounds: Array, y: Array,
+    of_adjoint: bool,
+) -> Array:  # fmt: skip
+    given = among_values(g, inverse, remainder, parts, bounds, of_adjoint=of_adjoint)
+    along = g + product_of(given, remainder, adjoint(remainder))
+    beside = x + product_of(y, remainder, adjoint(remainder))
+    return product_of(along, adjoint(beside), inverse) + product_of(beside, adjoint(along), inverse)
+
+
+def _of_remainder(
+    g: Array, inverse: Array, remainder: Array, parts: Array, bounds: Array, y: Array, of_adjoint: bool
+) -> Array:
+    given = among_values(g, inverse, remainder, parts, bounds, of_adjoint=of_adjoint)
+    return product_of(adjoint(y), given, remainder) + product_of(adjoint(given), y, remainder)
+
+
+among_values = declare(
+    "among_values", "composite", "x inverse remainder parts bounds",
+    infer=lambda x, inverse, remainder, parts, bounds, of_adjoint: x, evaluate=_among_values,
+    body=_among_values, needs_own_rule=True, of_complex=OWN_RULES,
+    vjp={
+        "x": lambda g, inverse, remainder, parts, bounds, of_adjoint: among_values(
+            g, inverse, remainder, parts, bounds, of_adjoint=of_adjoint
+        ),
+        "inverse": _of_inverse, "remainder": _of_remainder,
+    },
+    doc="the z with z - p p' z r r' = p p' x, of a pseudo-inverse p of a part of a matrix and the other part "
+    "r, or if `of_adjoint` of their adjoints",
 )  # fmt: skip
 
 

@@ -211,8 +211,8 @@ def _derivative_of_logarithm(direction: np.ndarray, small: np.ndarray, count: in
 class MatrixFunction:
     """A function of square matrices: `whole`; `parts`, by which `of_parts` and a `derivative` are found.
 
-    Those of [[a, direction], [0, a]], of which second derivatives are made, are found by those of a
-    (`parts_of_blocks`): eigenvalues at a cut, where rounding alone says on which side, are on one side in both.
+    Second derivatives are those of [[a, direction], [0, a]], whose parts are found by those of a
+    (`parts_of_blocks`): an eigenvalue at a cut, where rounding alone says on which side, is on the same side.
     """
 
     whole: Operator

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....tracer.errors import ArgumentError, ShapeError
 from ....tracer.lapack import SMALL
+from ....tracer.ops import decompositions as d
 from ....tracer.ops import elementwise as e
 from ....tracer.ops import matrix_equations as equations
 from ....tracer.ops import matrix_functions
@@ -31,14 +32,17 @@ from ..declared import sum as sum_of
 from ..elements.complex_numbers import real
 from ..reductions.statistics import ORDERS, matrix_norm
 from ..shapes.joining import stack
-from ..shapes.movement import expand_to, reshape_to
+from ..shapes.movement import adjoint, expand_to, reshape_to
 from ..shapes.parts import part, selected
 from .contraction import matmul
 from .decompositions import eigvalsh, linalg_svd, matrices, svdvals
 from .elimination import regular_inverse
-from .linalg import square
+from .linalg import square, symmetric
 
 __all__ = ["pinverse"]
+
+LEAST_ROUNDINGS = 10
+"""Errors of rounding that a singular value of 0 may have in small matrices, too; NumPy's `pinv` allows 5."""
 
 
 class Lstsq(NamedTuple):
@@ -129,7 +133,8 @@ def pinv(
 ) -> Tensor:
     """The pseudo-inverse: singular values up to max(atol, rtol * largest) count as 0.
 
-    Its gradient is that of matrices of the same rank.
+    Its gradient is that of matrices of the same rank, if nothing but rounding counts as 0; else it is that of
+    the pseudo-inverse of the part of the matrix which has the larger singular values.
 
     Raises:
         LinearAlgebraError: the matrix holds nan or inf, as for `linalg.svd`.
@@ -140,11 +145,25 @@ def pinv(
     """
     a = matrices(A, "pinv")
     atol, rtol = _tolerance(a, atol, rcond if rtol is None else rtol)
-    are_numbers = not isinstance(atol, Tensor) and not isinstance(rtol, Tensor) and np.ndim(rtol) == 0
-    if are_numbers and not np.any(np.asarray(atol) > 0):
+    if _is_rounding(a, atol, rtol) or not a.numel():
         return apply(matrix_functions.pinv, a, tolerance=float(rtol), hermitian=hermitian)
     bounds = stack([_of_each_matrix(one, a) for one in (atol, rtol)], -1).unsqueeze(-2)
-    return apply(matrix_functions.pinv_above, a, bounds, hermitian=hermitian)
+    whole = symmetric(a) if hermitian else a
+    if d.is_number(a) and not a.is_complex():
+        size = apply(e.absolute, whole._detached())
+        kept = size > apply(e.maximum, part(bounds, a.ndim - 1, 0, 1), part(bounds, a.ndim - 1, 1, 2) * size)
+        return apply(e.where, kept, 1.0 / apply(e.where, kept, whole, 1.0), 0.0)
+    is_wide = a.shape[-2] < a.shape[-1]
+    tall, given = (adjoint(one) if is_wide else one for one in (a, whole._detached()))
+    found = apply(matrix_functions.pinv_of_parts, tall, apply(d.svd, given, adjoint=is_wide), bounds)
+    return adjoint(found) if is_wide else found
+
+
+def _is_rounding(a: Tensor, atol: Any, rtol: Any) -> bool:
+    """Whether no more than what rounding makes of a singular value of 0 counts as such, of any matrix."""
+    if isinstance(atol, Tensor) or isinstance(rtol, Tensor) or np.ndim(rtol) or np.any(np.asarray(atol) > 0):
+        return False
+    return bool(rtol <= max(*a.shape[-2:], LEAST_ROUNDINGS) * np.finfo(array_dtype(a)).eps)
 
 
 def _of_each_matrix(tolerance: Any, a: Tensor) -> Tensor:
@@ -208,6 +227,8 @@ def least_squares(a: Tensor, b: Tensor, rcond: float | None = None) -> tuple[Ten
     is_small = min(rows, columns) <= (SMALL if is_tracing() and not a.is_complex() else 0)
     if is_differentiated or is_small:
         values = linalg_svd(a, False).S if a.numel() else svdvals(a)  # of the same decomposition as pinv
+        if not _is_rounding(a, 0.0, cut):
+            return matmul(pinv(a, rtol=cut), b), values, _count_above(values._detached(), 0.0, cut)
         inverse = expand_to(pinv(a._detached(), rtol=cut), (*batch, columns, rows))
         found = apply(matrix_functions.pinv_product, expand_to(a, (*batch, rows, columns)), inverse, b)
         return found, values, _count_above(values._detached(), 0.0, cut)
