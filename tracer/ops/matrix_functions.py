@@ -152,7 +152,15 @@ def product_of(a: Array, b: Array, c: Array) -> Array:
     return product(a, product(b, c))
 
 
+def _keeps_all(parts: Array, bounds: Array) -> bool:
+    """Whether it is known that no value is left out."""
+    arrays = [getattr(one, "payload", one) for one in (parts, bounds)]
+    return all(isinstance(one, np.ndarray) for one in arrays) and bool(np.all(_is_kept(*arrays)))
+
+
 def _pinv_of_parts_cotangent(g: Array, a: Array, parts: Array, bounds: Array, y: Array) -> Array:
+    if _keeps_all(parts, bounds):
+        return _pinv_cotangent(g, a, y)
     remainder, across = remainder_of_parts(a, y, parts, bounds), adjoint(y)
     one = among_values(g, y, remainder, parts, bounds, of_adjoint=False)
     other = among_values(adjoint(g), across, adjoint(remainder), parts, bounds, of_adjoint=True)
