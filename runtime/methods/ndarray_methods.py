@@ -19,6 +19,7 @@ from ..functions.elements import complex_numbers
 from ..functions.selections.assignment import fill_
 from ..numpy_api.array_creation import FUNCTIONS
 from ..numpy_api.array_methods import Flat
+from ..numpy_api.values import require_castable
 from ..tape.apply import apply, copied_in_order, laid_out
 from ..tensors.conversion import dtype_of_numbers
 from ..values.lost_gradients import refuse_loss
@@ -54,6 +55,8 @@ def astype(
 ) -> Tensor:
     """The tensor in another dtype; a copy even if it has it, unless `copy` is False."""
     kind = dtype_of_numbers(self, np.dtype(getattr(dtype, "numpy", dtype)))
+    if casting != "unsafe":
+        require_castable(self._value.dtype, kind, casting, "astype")
     if kind != self._value.dtype:
         converted = apply(convert, self, dtype=kind, grad_name="ToCopyBackward0")
         return as_kind(laid_out(converted, order), type(self))

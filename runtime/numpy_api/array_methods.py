@@ -37,9 +37,9 @@ from .protocols import (
     OF_TRUTH,
     called,
     is_operand,
+    put_into,
     with_numbers_of_numpy,
     without_lists,
-    written,
 )
 
 Method = Callable[..., Any]
@@ -101,7 +101,9 @@ def _function(name: str) -> Method:
             result = short(self, *arguments, **keywords)
             if result is not NotImplemented:
                 return result
-        return written(FUNCTIONS[real](self, *arguments, **keywords), out, name)
+        if out is not None:
+            return put_into(out, real, (self, *arguments), keywords)
+        return FUNCTIONS[real](self, *arguments, **keywords)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"`numpy.{name}` of the tensor."

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError
-from ...tracer.spec import INT64, real_dtype
+from ...tracer.errors import ArgumentError, UnsupportedError
+from ...tracer.spec import CONTINUOUS, INT64, real_dtype
 from ..functions import PUBLIC
 from ..functions.common import array_dtype, as_dtype, fail, filled
 from ..functions.reductions import statistics
@@ -230,6 +230,10 @@ def cov(
         other = other.T if other.ndim == 2 and not rowvar and other.shape[0] != 1 else other
         x = joining.cat([movement.atleast_2d(x), movement.atleast_2d(other)], 0)
     freedom = int(not bias) if ddof is None else ddof
+    if freedom != int(freedom):
+        fail(ArgumentError, "numpy.cov: ddof must be integer.")
+    if dtype is not None and (kind.kind not in CONTINUOUS or fweights is not None or aweights is not None):
+        fail(UnsupportedError, f"numpy.cov: dtype={kind} is supported of floats without weights alone.")
     if fweights is None and aweights is None:
         return statistics.cov(x, correction=freedom)
     repeats = None if fweights is None else _whole(tensor_of(fweights))

@@ -47,8 +47,9 @@ from ..tape.apply import (
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import PythonNumber, as_array, tensors_among
-from .protocols import FUNCTIONS, Call, converted, fresh
-from .values import averaged, axes_of, axis_of, each_once, places, promoted, require_choice
+from .plain_calls import Call
+from .protocols import FUNCTIONS, called, converted, fresh, put_into
+from .values import averaged, axes_of, axis_of, each_once, places, promoted, require_castable, require_choice
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -75,6 +76,8 @@ def implements(*functions: Any, shares: bool = False, in_order: bool | str = Tru
             if len(arguments) > given:
                 keywords |= _named(functions[0], arguments, given)
                 arguments = arguments[:given]
+            if keywords.get("out") is not None:
+                return put_into(keywords.pop("out"), functions[0], arguments, keywords)
             if keywords and any(value is np._NoValue for value in keywords.values()):
                 keywords = {name: value for name, value in keywords.items() if value is not np._NoValue}
             if keywords and not variadic and not names.issuperset(keywords):
@@ -287,26 +290,38 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
 # --- joining and splitting ----------------------------------------------------------------------------
 
 
-def _in_dtype(arrays: Any, dtype: Any) -> list[Tensor]:
-    values = promoted(list(arrays), as_arrays=True)
-    return values if dtype is None else [as_dtype(one, np.dtype(dtype)) for one in values]
+def _in_dtype(arrays: Any, dtype: Any, casting: Any = "same_kind") -> list[Tensor]:
+    """The arrays in one dtype, if this `casting` allows it."""
+    given = list(arrays)
+    values = promoted(given, as_arrays=True)
+    wanted = array_dtype(values[0]) if dtype is None and values else np.dtype(dtype)
+    if dtype is not None or casting != "same_kind":
+        for one in given:
+            require_castable(array_dtype(tensor_of(one)), wanted, casting, "numpy.concatenate")
+    return [as_dtype(one, wanted) for one in values]
 
 
 @implements(np.concatenate)
 def _concatenate(
-    arrays: Sequence[Any], axis: int | None = 0, *, dtype: Any = None, casting: Any = None
+    arrays: Sequence[Any], axis: int | None = 0, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Tensor:
-    values = _in_dtype(arrays, dtype)
+    values = _in_dtype(arrays, dtype, casting)
     if axis is None:
         return joining.cat([one.reshape(-1) for one in values], 0)
     return joining.cat(values, axis)
 
 
 implements(np.stack)(
-    lambda arrays, axis=0, *, dtype=None, casting=None: joining.stack(_in_dtype(arrays, dtype), axis)
+    lambda arrays, axis=0, *, dtype=None, casting="same_kind": joining.stack(
+        _in_dtype(arrays, dtype, casting), axis
+    )
 )
-implements(np.hstack)(lambda tup, *, dtype=None, casting=None: joining.hstack(_in_dtype(tup, dtype)))
-implements(np.vstack)(lambda tup, *, dtype=None, casting=None: joining.vstack(_in_dtype(tup, dtype)))
+implements(np.hstack)(
+    lambda tup, *, dtype=None, casting="same_kind": joining.hstack(_in_dtype(tup, dtype, casting))
+)
+implements(np.vstack)(
+    lambda tup, *, dtype=None, casting="same_kind": joining.vstack(_in_dtype(tup, dtype, casting))
+)
 implements(np.dstack)(lambda tup: joining.dstack(_in_dtype(tup, None)))
 implements(np.column_stack)(lambda tup: joining.column_stack(_in_dtype(tup, None)))
 implements(np.append)(lambda arr, values, axis=None: _concatenate([arr, values], axis))
@@ -439,15 +454,16 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
 def _clip(
     a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None, dtype: Any = None
 ) -> Tensor:
-    low, high = a_min if min is None else min, a_max if max is None else max
-    x = tensor_of(a) if dtype is None else as_dtype(tensor_of(a), np.dtype(dtype))
+    if (a_min is not None or a_max is not None) and (min is not None or max is not None):
+        fail(ArgumentError, "numpy.clip: give a_min and a_max, or min and max, not both.")
+    low, high, x = a_min if min is None else min, a_max if max is None else max, tensor_of(a)
     low, high = _bound_of(x, low, is_upper=False), _bound_of(x, high, is_upper=True)
     if low is None and high is None:
-        return x
+        return x if dtype is None else called(np.positive, (x,), {"dtype": dtype})
     given = [one for one in (low, high) if one is not None]
-    operands, _ = converted(np.maximum, (x, given[0]))
+    operands, _ = converted(np.maximum, (x, given[0]), dtype)
     if len(given) == 2:
-        operands = [*converted(np.maximum, (operands[0], given[1]))[0], operands[1]]
+        operands = [*converted(np.maximum, (operands[0], given[1]), dtype)[0], operands[1]]
         return PUBLIC["clamp"](operands[0], operands[2], operands[1])
     return PUBLIC["clamp"](operands[0], **{"min" if high is None else "max": operands[1]})
 

@@ -105,7 +105,7 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
     """Between the elements in order, at shares q of the way; every method of NumPy."""
     x = averaged(a)
-    if method == "linear":
+    if method == "linear" and axis != ():
         return as_number(PUBLIC["quantile"](x, _shares(q), axis, keepdims))
     ordered = _ordered(x, axis)
     (shares,) = known("quantile", q)

@@ -20,14 +20,22 @@ from .values import averaged
 Widths = list[tuple[int, int]]
 MODES = {"edge": "replicate", "reflect": "reflect", "wrap": "circular", "symmetric": "symmetric"}
 STATISTICS = {"maximum": np.amax, "minimum": np.amin, "mean": np.mean, "median": np.median}
+OPTIONS_OF_MODES = {
+    "constant_values": ("constant",), "end_values": ("linear_ramp",), "stat_length": tuple(STATISTICS),
+    "reflect_type": ("reflect", "symmetric"),
+}  # fmt: skip
+"""The modes that take each option."""
 
 
 @implements(np.pad, in_order="asked")
 def pad(
-    array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0, end_values: Any = 0,
-    stat_length: Any = None, reflect_type: str = "even",
+    array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = None,
+    end_values: Any = None, stat_length: Any = None, reflect_type: Any = None,
 ) -> Tensor:  # fmt: skip
-    x = tensor_of(array)
+    x, names = tensor_of(array), OPTIONS_OF_MODES
+    given = zip(names, (constant_values, end_values, stat_length, reflect_type))
+    if unknown := [name for name, value in given if value is not None and mode not in names[name]]:
+        fail(ArgumentError, f"numpy.pad: unsupported keyword arguments for mode {mode!r}: {unknown}.")
     if isinstance(pad_width, dict):
         pad_width = [_pair(pad_width.get(dim, pad_width.get(dim - x.ndim, 0))) for dim in range(x.ndim)]
     if np.asarray(pad_width).dtype.kind not in "iu":
@@ -36,11 +44,11 @@ def pad(
     if any(one < 0 for pair in widths for one in pair):
         fail(ArgumentError, f"numpy.pad: widths must not be negative, found {pad_width}.")
     if mode == "constant":
-        return _constant(x, widths, constant_values)
+        return _constant(x, widths, 0 if constant_values is None else constant_values)
     if mode == "empty":
         return padded(x, widths, "constant", 0)
     if mode == "linear_ramp":
-        return _ramp(x, widths, end_values)
+        return _ramp(x, widths, 0 if end_values is None else end_values)
     if mode in STATISTICS:
         return _statistic(x, widths, STATISTICS[mode], stat_length)
     if mode not in MODES:
@@ -49,7 +57,7 @@ def pad(
             f"numpy.pad: mode={mode!r} is not supported on a Tensor, only constant, empty, linear_ramp, "
             f"{', '.join((*MODES, *STATISTICS))}.",
         )
-    if reflect_type == "odd" and mode in ("reflect", "symmetric"):
+    if reflect_type == "odd":
         return _odd(x, widths, mode)
     further = mode in ("reflect", "wrap") and any(
         max(pair) > extent - (mode == "reflect") for pair, extent in zip(widths, x.shape)

@@ -9,6 +9,7 @@ is recorded on the tape, and traced, alike.
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,10 +19,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...tracer.dims import python_type
-from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
+from ...tracer.errors import DTypeError, UnsupportedError
 from ...tracer.operator import Operator, Value, operators
 from ...tracer.ops.elementwise import logical_and, logical_or, logical_xor, power
-from ...tracer.records import record
 from ...tracer.spec import CONTINUOUS, SUPPORTED, spec_of
 from ...tracer.trace import current_trace, innermost
 from ..autograd.foreign_calls import call_python, outside_of_traces, sample_of
@@ -43,7 +43,6 @@ from ..functions.matrices.linalg import solved_directly
 from ..functions.reductions.ordering import sorted_directly
 from ..functions.reductions.reduction import differences_directly, mean_directly
 from ..functions.reductions.statistics import norm_directly, std_directly, var_directly
-from ..functions.selections.assignment import copy_
 from ..functions.shapes.joining import (
     appended_directly,
     cat_directly,
@@ -65,13 +64,13 @@ from ..tape.apply import apart_from, apply, lay_in_order, of_kind, standing_for,
 from ..tape.direct import direct
 from ..tensors.conversion import tensor_of
 from ..tensors.grown_arrays import GrownArray
-from ..values.flatten import flatten, unflatten
 from ..values.foreign import PandasObject
 from ..values.late_rules import rules_for
 from ..values.modes import is_recording
 from ..values.tensor import Tensor, TorchTensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, settled, tensors_among
-from .values import calls_from_scipy, floats, without_tensors
+from .plain_calls import Call, require_taken, written
+from .values import calls_from_scipy, floats, require_castable, without_tensors
 
 # --- ufuncs -------------------------------------------------------------------------------------------
 
@@ -191,6 +190,8 @@ OPTIONS: dict[str, set[str]] = {}
 """The options of those that have any."""
 METHODS: dict[str, Callable[..., Any]] = {}
 """`reduce`, `accumulate`, ...: called with the ufunc, its inputs and options."""
+IN_DTYPE_OF_OUT = ("reduce", "accumulate", "reduceat")
+"""Methods that compute in the dtype of `out`, if none is given."""
 NO_OPTIONS: Mapping[str, Any] = {}
 KINDS = frozenset((np.ndarray, TorchTensor, NumpyTensor, NumpyScalar, PythonNumber))
 OPERANDS = (*VALUES, np.ndarray, list, tuple, np.generic, PandasObject)
@@ -223,6 +224,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
                 f"{public_name(ufunc)}: where without out leaves elements that nobody has set. Use "
                 "numpy.where, or give out.",
             )
+        require_taken(Call(ufunc, inputs, {**options, "where": mask}), out)
         result = _call_where(ufunc, inputs, options, mask, out[0])
     elif method == "__call__":
         result = fresh(called(ufunc, inputs, options), inputs)
@@ -231,7 +233,10 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
     else:
         unknown(f"{public_name(ufunc)}.{method}")
     if out is not None:
-        return written(result, out[0], ufunc.__name__)
+        call = Call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
+        in_dtype = method in IN_DTYPE_OF_OUT and options.get("dtype") is None
+        compute = functools.partial(METHODS[method], ufunc, *inputs, **options) if in_dtype else None
+        return written(result, out, call, compute)
     return with_numbers_of_numpy(ufunc, settled(result, without_lists(inputs)))
 
 
@@ -254,30 +259,6 @@ def fresh(result: Any, given: Iterable[Any], in_order: bool | str = False, call:
     if in_order and len(result._value.shape) > 1:
         lay_in_order(result, [one._value for one in tensors], call or in_order == "K")
     return result
-
-
-@record
-class Call:
-    """A call of a function of NumPy's: what it gives of other values, to see how its results lie."""
-
-    function: Callable[..., Any]
-    arguments: Sequence[Any]
-    keywords: Mapping[str, Any]
-    places: tuple[int, ...] = ()
-    """Where a result is among all that it gives."""
-
-    def part(self, place: int) -> Call:
-        return Call(self.function, self.arguments, self.keywords, (*self.places, place))
-
-    def __call__(self, standing: Callable[[Any], np.ndarray]) -> np.ndarray:
-        leaves, structure = flatten((list(self.arguments), dict(self.keywords)))
-        plain = [standing(leaf._value) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-        arguments, keywords = unflatten(structure, plain)
-        with np.errstate(all="ignore"):
-            found = self.function(*arguments, **keywords)
-        for place in self.places:
-            found = found[place]
-        return np.asarray(found)
 
 
 def takes_options(short: Callable[..., Any]) -> bool:
@@ -346,7 +327,8 @@ def called(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any] = 
     name = ufunc.__name__
     if name not in UFUNCS and name not in OF_OTHERS:
         rules_for("scipy")  # which adds to them
-    given = {key: value for key, value in options.items() if key != "casting"}
+    given = dict(options)
+    casting = given.pop("casting", "same_kind")
     dtype = None if name in OF_OTHERS else given.pop("dtype", None)
     unsupported = set(given) - OPTIONS.get(name, set())
     if unsupported:
@@ -354,13 +336,13 @@ def called(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any] = 
             UnsupportedError, f"{public_name(ufunc)}: {', '.join(unsupported)} is not supported on a Tensor."
         )
     if name in OF_OTHERS:
-        return OF_OTHERS[name](*_floats_of_loop(ufunc, inputs), **given)
+        return OF_OTHERS[name](*_floats_of_loop(ufunc, inputs, casting), **given)
     function = UFUNCS.get(name)
     if function is None and dtype is None:
-        return without_rule(ufunc, inputs, given)
+        return without_rule(ufunc, inputs, options)
     if function is None:
         unknown(f"{public_name(ufunc)} with dtype")
-    operands, result_dtype = converted(ufunc, inputs, dtype)
+    operands, result_dtype = converted(ufunc, inputs, dtype, casting)
     if name in OF_COMPLEX and any(map(np.iscomplexobj, operands)):
         function = OF_COMPLEX[name]
     return as_dtype(function(*operands), result_dtype)
@@ -397,11 +379,13 @@ def _weak(value: Any) -> Any:
     return kind if kind in (int, float, complex) else np.asarray(value).dtype
 
 
-def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tuple[list[Any], np.dtype]:
+def converted(
+    ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None, casting: str = "same_kind"
+) -> tuple[list[Any], np.dtype]:
     """The inputs in the dtypes that NumPy's own loop would have, and the dtype of its result."""
     values = [one if isinstance(one, VALUES) else tensor_of(one) for one in inputs]
     asked = None if dtype is None else np.dtype(getattr(dtype, "numpy", dtype))
-    loop = _loop(ufunc, tuple(map(_weak, values)), asked)
+    loop = _loop(ufunc, tuple(map(_weak, values)), asked, casting)
     if loop[-1].kind == "b" and loop[0].kind in "iu" and len(values) == 2:
         values, loop = _comparable(values, loop)
     if loop[-1].kind == "b":  # a bit needs no half precision, which compiled code does not have
@@ -415,9 +399,9 @@ def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tupl
     return operands, loop[-1]
 
 
-def _floats_of_loop(ufunc: np.ufunc, inputs: Sequence[Any]) -> list[Any]:
+def _floats_of_loop(ufunc: np.ufunc, inputs: Sequence[Any], casting: str) -> list[Any]:
     """The inputs, floats among them with the precision of the ufunc's own loop, which may be higher."""
-    loop = _loop(ufunc, tuple(map(_weak, inputs)), None)
+    loop = _loop(ufunc, tuple(map(_weak, inputs)), None, casting)
     return [
         as_dtype(one, kind) if isinstance(one, Tensor) and array_dtype(one).kind == kind.kind == "f" else one
         for one, kind in zip(inputs, loop)
@@ -444,47 +428,29 @@ def _as_operand(x: Tensor, dtype: np.dtype) -> Tensor:
 
 
 @functools.lru_cache(maxsize=4096)
-def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], dtype: np.dtype | None) -> tuple[np.dtype, ...]:
+def _loop(
+    ufunc: np.ufunc, kinds: tuple[Any, ...], dtype: np.dtype | None, casting: Any = "same_kind"
+) -> tuple[np.dtype, ...]:
     """The dtypes of operands and results that NumPy computes in."""
     if set(kinds) == {int}:
         kinds = (np.dtype("int64"),) * len(kinds)  # NumPy compares Python's integers as objects
     fixed: dict[str, Any] = {} if dtype is None else {"signature": (*(None,) * len(kinds), dtype)}
     try:
-        loop = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), casting="same_kind", **fixed)
+        rule: Any = "unsafe" if casting == "unsafe" else "same_kind"  # with others it may end the process
+        loop = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), casting=rule, **fixed)
     except TypeError as error:
         found = ", ".join(map(str, kinds))
         fail(DTypeError, f"{public_name(ufunc)}: no loop for dtypes {found}: {error}")
+    if casting != "same_kind":
+        for kind, computed in zip(kinds, loop):
+            given = kind if isinstance(kind, np.dtype) else computed
+            require_castable(given, computed, casting, public_name(ufunc))
     if any(one not in SUPPORTED for one in loop):
         fail(
             DTypeError,
             f"{public_name(ufunc)}: dtypes {', '.join(map(str, loop))} are not supported on a Tensor.",
         )
     return loop
-
-
-# --- out ----------------------------------------------------------------------------------------------
-
-
-def _kept_of(result: Tensor) -> str:
-    return "a value of a trace" if is_traced(result) else "the gradient of the result"
-
-
-def written(result: Any, out: Any, function: str) -> Any:
-    """`out` with the result in it: a Tensor in place, an ndarray if no gradient would be lost."""
-    if out is None:
-        return result
-    if isinstance(out, tuple):
-        (out,) = out
-    if isinstance(out, Tensor):
-        return copy_(out, result)
-    if is_traced(result) or result.requires_grad:
-        fail(
-            ArgumentError,
-            f"numpy.{function}: `out` is an ndarray, which cannot hold {_kept_of(result)}. Call it without "
-            "`out`, or with a Tensor for it; what a library computes of constants, compute before.",
-        )
-    np.copyto(out, result._value, casting="same_kind")
-    return out
 
 
 # --- functions ----------------------------------------------------------------------------------------
@@ -519,8 +485,14 @@ def array_function(
     if out is None:
         result = settled(implementation(*arguments, **keywords), (*arguments, *keywords.values()))
         return with_numbers_of_numpy(function, result)
-    keywords = {name: value for name, value in keywords.items() if name != "out"}
-    return written(implementation(*arguments, **keywords), out, function.__name__)
+    return put_into(out, function, arguments, {name: one for name, one in keywords.items() if name != "out"})
+
+
+def put_into(out: Any, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """What a function of NumPy's gives, in `out`."""
+    compute = functools.partial(FUNCTIONS[function], *arguments, **keywords)
+    in_dtype = "dtype" in inspect.signature(compute.func).parameters and keywords.get("dtype") is None
+    return written(compute(), out, Call(function, arguments, keywords), compute if in_dtype else None)
 
 
 def with_numbers_of_numpy(function: Any, result: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
 from ...tracer.operator import Operator, operators
 from ...tracer.ops.reduction import amax
 from ...tracer.spec import BOOL, CONTINUOUS
@@ -45,6 +45,8 @@ def _reduces(*functions: Any) -> Callable[[Implementation], Implementation]:
 
 
 def _axes(axis: Any) -> Any:
+    if isinstance(axis, bool):
+        fail(DTypeError, "an integer is required for an axis, not a bool.")
     return tuple(axis) if isinstance(axis, list) else axis
 
 
@@ -106,7 +108,7 @@ def _running(operator: Operator) -> Implementation:
     def call(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
         x = _summed(tensor_of(a), dtype, ufunc)
         is_row = axis is None or (not x.ndim and axis in (0, -1))  # of a number NumPy makes an array
-        result = function(x.reshape(-1), 0) if is_row else function(x, axis)
+        result = function(x.reshape(-1), 0) if is_row else function(x, axis_of(axis, x, function.__name__))
         return as_dtype(result, array_dtype(x))
 
     return call
@@ -152,7 +154,14 @@ def _spread(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         where: Any = True, mean: Any = None, correction: float | None = None,
     ) -> Tensor:  # fmt: skip
         x = averaged(a) if dtype is None else as_dtype(tensor_of(a), np.dtype(getattr(dtype, "numpy", dtype)))
+        if dtype is not None and mean is not None:
+            fail(UnsupportedError, f"{function.__name__}: dtype with a mean is not supported on a Tensor.")
+        if correction is not None and ddof != 0:
+            fail(ArgumentError, "ddof and correction can't be provided simultaneously.")
         ddof = ddof if correction is None else correction
+        if dtype is not None and array_dtype(x).kind == "c":
+            found = call(x, axis, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
+            return as_dtype(found, array_dtype(x))
         if where is True and mean is None:
             return function(x, _axes(axis), None, keepdims, correction=ddof)
         centre = _mean(x, axis, keepdims=True, where=where) if mean is None else tensor_of(mean)
@@ -192,7 +201,14 @@ def _extreme(operator: Operator) -> Implementation:
 
 def _position(operator: Operator) -> Implementation:
     function = offered(operator)
-    return lambda a, axis=None, *, keepdims=False: function(tensor_of(a), axis, keepdims)
+
+
+    def call(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+        x = tensor_of(a)
+        one = axis if axis is None or not x.ndim else axis_of(axis, x, function.__name__)
+        return function(x, one, keepdims)
+
+    return call
 
 
 @_reduces(np.ptp)
@@ -222,7 +238,8 @@ CONVENTIONS: dict[str, Callable[[Operator], Implementation]] = {
 
 for _one in (*operators("reduction"), *operators("scan")):
     if _one.torch and _one.numpy:
-        _reduces(*(getattr(np, name) for name in _one.numpy))(CONVENTIONS[_one.arguments](_one))
+        _enter = implements if _one.arguments in ("running", "position") else _reduces  # along one axis
+        _enter(*(getattr(np, name) for name in _one.numpy))(CONVENTIONS[_one.arguments](_one))
 
 
 @_reduces(np.count_nonzero)
@@ -249,6 +266,8 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any =
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     values = averaged(x)
     axis = _axes(axis)
+    if isinstance(axis, tuple) and len(axis) not in (1, 2):
+        fail(ShapeError, f"numpy.linalg.norm: Improper number of dimensions to norm: {len(axis)} axes.")
     if ord is not None and axis is None and values.ndim not in (1, 2):
         fail(
             ShapeError,

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ShapeError, UnsupportedError
+from ...tracer.errors import ArgumentError, ShapeError, UnsupportedError
 from ...tracer.operator import operators
 from ...tracer.ops.reduction import running_largest, running_smallest
 from ...tracer.spec import CONTINUOUS
 from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, declared
-from ..functions.common import INTEGERS, array_dtype, as_dtype, conjugate, fail
+from ..functions.common import array_dtype, as_dtype, conjugate, fail
 from ..functions.reductions.running import logcumsumexp, running
 from ..functions.shapes import joining, movement, parts
 from ..tape.apply import apply, wrap
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .protocols import FUNCTIONS, METHODS, OF_OTHERS, OPTIONS, called, converted, unknown, without_rule
-from .values import averaged, axis_of, known, promoted
+from .values import averaged, axes_of, axis_of, known, promoted
 from .written_arrays import COMBINED, combine_at
 
 FLOAT64 = np.dtype("float64")
@@ -121,8 +121,11 @@ def reduce(
         return FUNCTIONS[known_as](array, axis=axis, keepdims=keepdims, **options)
     _refuse(ufunc, "reduce", options)
     x = _prepared(ufunc, array, dtype)
-    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, INTEGERS) else axis
-    chosen = sorted(one % max(x.ndim, 1) for one in axes)
+    chosen = sorted(axes_of(axis, x, f"{ufunc.__name__}.reduce"))
+    if len(chosen) > 1 and ufunc.identity is None and ufunc.__name__ not in ASSOCIATIVE:
+        fail(ArgumentError, f"{public_name(ufunc)}.reduce is not reorderable: one axis may be given.")
+    if not chosen:
+        return x if ufunc.identity is None else called(ufunc, (ufunc.identity, x))
     for place in reversed(chosen):
         x = _reduced(ufunc, movement.movedim(x, place, 0))
     return FUNCTIONS[np.expand_dims](x, chosen) if keepdims else x
@@ -148,6 +151,12 @@ def _reduced(ufunc: np.ufunc, x: Tensor) -> Tensor:
 def accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None, **options: Any) -> Tensor:
     """`np.maximum.accumulate(x)`: each element combined with all before it."""
     _refuse(ufunc, "accumulate", options)
+    if isinstance(axis, tuple):
+        if len(axis) != 1:
+            fail(ArgumentError, f"{public_name(ufunc)}: accumulate does not allow multiple axes.")
+        (axis,) = axis
+    if axis is None:
+        fail(ArgumentError, f"{public_name(ufunc)}: accumulate does not allow multiple axes.")
     known_as = ACCUMULATIONS.get(ufunc.__name__)
     if known_as is not None:
         return FUNCTIONS[known_as](array, axis=axis, **({} if dtype is None else {"dtype": dtype}))
@@ -194,7 +203,9 @@ def at(ufunc: np.ufunc, array: Any, index: Any, *values: Any) -> None:
 
 
 def _prepared(ufunc: np.ufunc, array: Any, dtype: Any) -> Tensor:
-    x = tensor_of(array) if dtype is None else as_dtype(tensor_of(array), np.dtype(dtype))
+    x = tensor_of(array)
+    if dtype is not None:
+        (x, _), _ = converted(ufunc, (x, x), dtype)
     is_float = ufunc.__name__ in ("logaddexp", "logaddexp2", "hypot", "true_divide", "divide")
     return averaged(x) if is_float and array_dtype(x).kind not in CONTINUOUS else x
 

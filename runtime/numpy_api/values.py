@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.dims import python_type
-from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.errors import ArgumentError, DTypeError, ShapeError
 from ...tracer.lost_numbers import traced_number
 from ...tracer.ops.movement import reshape
 from ...tracer.spec import CONTINUOUS
@@ -27,6 +27,20 @@ def promoted(values: Sequence[Any], as_arrays: bool = False) -> list[Tensor]:
     tensors = [tensor_of(one) for one in values]
     dtype = np.result_type(*map(array_dtype if as_arrays else _promoting, tensors))
     return [as_dtype(x, dtype) for x in tensors]
+
+
+def require_castable(dtype: np.dtype, wanted: np.dtype, casting: Any, function: str) -> None:
+    """DTypeError where a rule of NumPy's forbids to make numbers of one dtype those of another."""
+    try:
+        is_allowed = np.can_cast(dtype, wanted, casting)
+    except ValueError as error:
+        fail(ArgumentError, f"{function}: {error}")
+    if not is_allowed:
+        fail(
+            DTypeError,
+            f"{function}: Cannot cast array data from {dtype!r} to {wanted!r} according to the rule "
+            f"{casting!r}.",
+        )
 
 
 def _promoting(x: Tensor) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import DTypeError, GradientError, UnsupportedError
+from ...tracer.errors import GradientError, UnsupportedError
 from ..functions import PUBLIC
 from ..functions.common import array_dtype, as_dtype, fail, iota
 from ..functions.selections.assignment import copy_, set_item
@@ -17,6 +17,7 @@ from ..functions.shapes.movement import broadcast_to, reshape_to
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .functions import implements
+from .values import require_castable
 
 
 def _target(array: Any, function: str) -> Tensor:
@@ -35,10 +36,7 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
     target, source = _target(dst, "copyto"), tensor_of(src)
     is_weak = isinstance(src, int | float) and not isinstance(src, Tensor | np.generic)
     weak = np.result_type(type(src), array_dtype(target)) if is_weak else array_dtype(source)
-    if not np.can_cast(weak, array_dtype(target), casting):  # type: ignore[arg-type]
-        fail(
-            DTypeError, f"numpy.copyto: cannot cast {weak} to {array_dtype(target)} with casting {casting!r}."
-        )
+    require_castable(weak, array_dtype(target), casting, "numpy.copyto")
     if where is not True:
         source = PUBLIC["where"](tensor_of(where), as_dtype(source, array_dtype(target)), target)
     copy_(target, source)

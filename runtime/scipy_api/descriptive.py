@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...tracer.errors import UnsupportedError
 from ..functions import PUBLIC, declared
-from ..functions.common import fail
+from ..functions.common import as_dtype, fail
 from ..functions.elements.arithmetic import product_with_log
 from ..numpy_api.protocols import UFUNCS
 from ..numpy_api.values import averaged, floats
@@ -39,8 +42,21 @@ def _mean(x: Tensor, axis: int, weights: Any, keepdims: bool) -> Tensor:
     return declared.sum(x * factors, axis, keepdims) / total
 
 
-def _power_mean(p: float, function: str, a: Any, axis: Any, weights: Any, policy: str, keepdims: bool) -> Any:
+def _in_dtype(dtype: Any, a: Any, weights: Any) -> tuple[Any, Any]:
+    """A sample and its weights in the dtype that is asked for."""
+    if dtype is None:
+        return a, weights
+    kind = np.dtype(dtype)
+    return as_dtype(tensor_of(a), kind), None if weights is None else as_dtype(tensor_of(weights), kind)
+
+
+def _power_mean(
+    p: float, function: str, a: Any, axis: Any, dtype: Any, weights: Any, policy: str, keepdims: bool
+) -> Any:
+    """Of numbers that are not negative; else it is nan."""
+    a, weights = _in_dtype(dtype, a, weights)
     x, axis = _sample(function, a, axis, policy)
+    x = where(x < 0, math.nan, x)
     return _mean(x**p, axis, weights, keepdims) ** (1.0 / p)
 
 
@@ -48,6 +64,7 @@ def gmean(
     a: Any, axis: int | None = 0, dtype: Any = None, weights: Any = None, *, nan_policy: str = "propagate",
     keepdims: bool = False,
 ) -> Tensor:  # fmt: skip
+    a, weights = _in_dtype(dtype, a, weights)
     x, axis = _sample("gmean", a, axis, nan_policy)
     return exp(_mean(log(x), axis, weights, keepdims))
 
@@ -56,7 +73,7 @@ def hmean(
     a: Any, axis: int | None = 0, dtype: Any = None, *, weights: Any = None, nan_policy: str = "propagate",
     keepdims: bool = False,
 ) -> Tensor:  # fmt: skip
-    return _power_mean(-1.0, "hmean", a, axis, weights, nan_policy, keepdims)
+    return _power_mean(-1.0, "hmean", a, axis, dtype, weights, nan_policy, keepdims)
 
 
 def pmean(
@@ -65,7 +82,7 @@ def pmean(
 ) -> Tensor:  # fmt: skip
     if p == 0:
         return gmean(a, axis, dtype, weights, nan_policy=nan_policy, keepdims=keepdims)
-    return _power_mean(float(p), "pmean", a, axis, weights, nan_policy, keepdims)
+    return _power_mean(float(p), "pmean", a, axis, dtype, weights, nan_policy, keepdims)
 
 
 def zmap(

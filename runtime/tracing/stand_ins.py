@@ -190,7 +190,8 @@ def _of_lists(real: Any) -> Function:
             arguments = tuple(map(joined, arguments))
         if not options:
             return real(*arguments)
-        return real(*arguments, **{name: joined(one) for name, one in options.items()})
+        given = {name: one if name == "out" else joined(one) for name, one in options.items()}
+        return real(*arguments, **given)
 
     return call
 

@@ -68,7 +68,7 @@ def test_size_is_a_number_and_a_method() -> None:
 
 
 def test_what_numpy_refuses_is_refused() -> None:
-    with pytest.raises(pb.errors.DTypeError, match="cannot cast"):
+    with pytest.raises(pb.errors.DTypeError, match="Cannot cast"):
         np.copyto(pb.zeros(2, dtype=pb.int64), pb.ones(2))
     with pytest.raises(pb.errors.GradientError, match="like=tensor"):
         np.add.at(np.zeros(2), [0], pb.ones(1))
@@ -510,3 +510,50 @@ def test_ufuncs_combine_with_nan_and_refuse_what_they_would_cast() -> None:
     for function in (pb.compile(counted), pb.grad(counted)):
         with pytest.raises(UnsupportedError, match=r"numpy\.add\.at: float64 values in an array of int64"):
             function(x)
+
+
+OBEYED = (
+    "np.sum(f, out=np.zeros(()))", "np.add.reduce(f, 1, out=np.zeros(3))",
+    "np.sin(x, out=(np.zeros((3, 4)),))",
+    "np.dot(x, x.T, out=np.zeros((3, 3)))", "np.modf(x, out=(None, np.zeros((3, 4))))",
+    "np.add(x, f[0], out=np.zeros((2, 3, 4)))", "np.clip(x, 0, None, dtype=np.float32)",
+    "np.add(x, f, dtype=np.float32, casting='same_kind')", "np.stack([x, f], dtype=np.float32)",
+    "np.add(f, f, casting='no')", "np.var(x, 0, dtype=complex)", "np.quantile(x, 0.3, axis=())",
+    "np.hypot.reduce(x, axis=())", "x.astype(np.float32, casting='same_kind')",
+    "np.maximum.accumulate(x, axis=(1,))",
+    "scipy.stats.gmean(x**2, dtype=np.float32)", "scipy.stats.pmean(x, 2, axis=None)", "scipy.stats.hmean(x)",
+)  # fmt: skip
+REFUSED = (
+    "np.sum(x, 0, out=np.zeros((3, 4)))", "np.add(x, x, out=np.zeros((3, 4), int))",
+    "np.add(x, x, where=x > 0, out=np.zeros((3, 4), int))",
+    "np.linalg.multi_dot([x, x.T, x], out=np.zeros((3, 4), complex))",
+    "np.add(x, f, casting='no')", "np.add(x, x, casting='foo')", "np.concatenate([x, f], casting='no')",
+    "np.concatenate([x, x], dtype=int)", "np.hstack([x, f], dtype=np.float32, casting='safe')",
+    "x.astype(int, casting='safe')", "x.astype(int, casting='foo')", "np.std(x, ddof=1, correction=1)",
+    "np.clip(x, 0, 1, dtype=int)", "np.clip(x, 0, None, min=0)", "np.cumsum(x, axis=())",
+    "np.argmax(x, axis=())",
+    "np.hypot.reduce(x, axis=5)", "np.subtract.reduce(x, axis=None)", "np.linalg.norm(x, axis=())",
+    "np.pad(x, 1, 'edge', constant_values=1)", "np.cov(x, ddof=0.5)", "np.sum(x, axis=True)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", (*OBEYED, *REFUSED))
+def test_an_option_is_obeyed_or_refused_as_by_numpy(expression: str) -> None:
+    given = {"np": np, "scipy": scipy}
+    function = eval(f"lambda x, f: {expression}", given)
+    rng = np.random.default_rng(1)
+    arrays = rng.normal(size=(3, 4)), rng.normal(size=(3, 4)).astype(np.float32)
+    found = []
+    if expression in REFUSED:
+        with pytest.raises((TypeError, ValueError)):
+            function(*arrays)
+        with pytest.raises((TypeError, ValueError)):
+            pb.grad(lambda x: x.sum() + 0 * found.append(function(x, arrays[1])))(arrays[0])
+        return
+    with np.errstate(all="ignore"):
+        wanted = function(*arrays)
+        pb.grad(lambda x: (found.append(function(x, arrays[1])), x.sum())[1])(arrays[0])
+    wanted, found = (one if isinstance(one, tuple) else (one,) for one in (wanted, found[0]))
+    for one, other in zip(map(pb.stop_gradient, found), wanted, strict=True):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+        np.testing.assert_allclose(one, other, rtol=1e-6)
