@@ -109,14 +109,22 @@ class Vectorized:
         self, pyfunc: Function, otypes: Any = None, doc: Any = None, excluded: Any = None,
         cache: bool = False, signature: str | None = None,
     ) -> None:  # fmt: skip
-        self.pyfunc, self.signature = pyfunc, signature
-        self.excluded = set(excluded or ())
         self._real = np.vectorize(pyfunc, otypes, doc, excluded, cache, signature)
+
+    @classmethod
+    def of(cls, real: np.vectorize) -> Vectorized:
+        """What stands for one that was made before."""
+        made = cls.__new__(cls)
+        made._real = real
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not any(map(holds_tensor, (*args, *kwargs.values()))):
             return self._real(*args, **kwargs)
-        names = [key for key in (*range(len(args)), *kwargs) if key not in self.excluded]
+        names = [key for key in (*range(len(args)), *kwargs) if key not in self._real.excluded]
         given: dict[Any, Any] = dict(enumerate(args)) | kwargs
         arrays = [of_arrays(tensor_of(given[name])) for name in names]
         inner = self._inner(arrays)
@@ -131,20 +139,20 @@ class Vectorized:
         if 0 in shape:  # of which NumPy asks nothing but the shape, or raises
             empty = given | {name: np.empty(one.shape, array_dtype(one)) for name, one in zip(names, arrays)}
             return _called(self._real, empty, len(args))
-        found = [_called(self.pyfunc, given | dict(zip(names, row)), len(args)) for row in zip(*flat)]
-        if isinstance(found[0], tuple):
-            return tuple(self._shaped(one, shape, place) for place, one in enumerate(zip(*found)))
-        result = self._shaped(found, shape)
-        if self.signature is None and len(shape) > 1:
+        found = [_called(self._real.pyfunc, given | dict(zip(names, row)), len(args)) for row in zip(*flat)]
+        columns = zip(*found) if isinstance(found[0], tuple) else [found]
+        results = [self._shaped(one, shape, place) for place, one in enumerate(columns)]
+        if self._real.signature is None and len(shape) > 1:
             values = [one._value for one in arrays]
-            lay_in_order(result, values, lambda of: _with_all(map(of, values)))
-        return result
+            for result in results:
+                lay_in_order(result, values, lambda of: _with_all(map(of, values)))
+        return tuple(results) if isinstance(found[0], tuple) else results[0]
 
     def _inner(self, arrays: Sequence[Tensor]) -> list[int]:
         """How many dimensions of each argument the function takes."""
-        if self.signature is None:
+        if self._real.signature is None:
             return [0] * len(arrays)
-        left = self.signature.replace(" ", "").split("->")[0]
+        left = self._real.signature.replace(" ", "").split("->")[0]
         return [len([one for one in part.split(",") if one]) for part in left.strip("()").split("),(")]
 
     def _shaped(self, results: Sequence[Any], shape: tuple[int, ...], place: int = 0) -> Tensor:

@@ -86,6 +86,8 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 @implements(np.linalg.pinv)
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
     """The pseudo-inverse: singular values up to rcond * the largest, 1e-15 unless given, count as 0."""
+    if rcond is not None and rtol is not None:
+        fail(ArgumentError, "numpy.linalg.pinv: `rtol` and `rcond` can't be both set.")
     cut = rcond if rcond is not None else rtol
     x = symmetric(averaged(a)) if hermitian else averaged(a)
     return least_squares.pinv(x, hermitian=hermitian, atol=0.0, rtol=1e-15 if cut is None else cut)

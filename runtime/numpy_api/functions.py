@@ -362,6 +362,7 @@ def _vsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
 
 @implements(np.meshgrid, shares=True)
 def _meshgrid(*xi: Any, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> tuple[Tensor, ...]:
+    require_choice(indexing, ("xy", "ij"), "meshgrid", "indexing")
     given = [tensor_of(one).reshape(-1) for one in xi]
     if sparse:
         places = list(range(len(given)))

@@ -49,7 +49,7 @@ implements(np.linalg.outer)(
     )
 )
 implements(np.linalg.tensordot)(lambda x1, x2, /, *, axes=2: FUNCTIONS[np.tensordot](x1, x2, axes))
-implements(np.linalg.cross)(lambda x1, x2, /, *, axis=-1: FUNCTIONS[np.cross](x1, x2, axis))
+implements(np.linalg.cross)(lambda x1, x2, /, *, axis=-1: FUNCTIONS[np.cross](x1, x2, axis=axis))
 implements(np.linalg.vecdot)(lambda x1, x2, /, *, axis=-1: OF_OTHERS["vecdot"](x1, x2, axis))
 implements(np.linalg.matrix_transpose, shares=True)(lambda x, /: FUNCTIONS[np.matrix_transpose](x))
 implements(np.linalg.diagonal, shares=True)(

@@ -64,8 +64,9 @@ def _complex_positions(x: Tensor, axis: int) -> Tensor:
 
 
 @implements(np.partition, in_order="K")
-def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Tensor:
+def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Tensor:
     """All elements in order, as `kth` of them must be."""
+    require_choice(kind, ("introselect",), "partition", "kind")
     x, axis = _along(a, axis)
     dim = own_dim(axis, x, "numpy.partition")
     places, count = at_hand(kth), x.shape[dim]
@@ -77,7 +78,8 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Tens
 
 
 @implements(np.argpartition, in_order="asked")
-def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Tensor:
+def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Tensor:
+    require_choice(kind, ("introselect",), "argpartition", "kind")
     return argsort(a, axis)
 
 

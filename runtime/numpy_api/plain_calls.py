@@ -66,6 +66,8 @@ def written(
         if call.function not in ELEMENTWISE and not isinstance(call.function, np.ufunc):
             _require_shapes(call, pairs)
         require_taken(call, out)
+        if call.function is np.einsum:
+            fail(UnsupportedError, "numpy.einsum: an out of another dtype is not supported on a Tensor.")
         wanted = None if several else _dtype(places[0])
         if compute_in is not None and wanted is not None and wanted != array_dtype(result):
             _require_castable(call, array_dtype(result), wanted)

@@ -88,6 +88,8 @@ class StandIns:
         Modules of SciPy are handed on to other code, too: `anywhere` are the attributes that any code reads,
         if these are known.
         """
+        if type(value) is np.vectorize:
+            return Vectorized.of(value)
         if type(value) is not ModuleType:
             return self._functions.get(id(value)) or _of_scipy(value)
         if value.__name__.startswith("scipy"):

@@ -521,6 +521,7 @@ OBEYED = (
     "np.add(f, f, casting='no')", "np.var(x, 0, dtype=complex)", "np.quantile(x, 0.3, axis=())",
     "np.hypot.reduce(x, axis=())", "x.astype(np.float32, casting='same_kind')",
     "np.maximum.accumulate(x, axis=(1,))",
+    "np.linalg.cross(x[:, :3], x[:, 1:], axis=0)",
     "scipy.stats.gmean(x**2, dtype=np.float32)", "scipy.stats.pmean(x, 2, axis=None)", "scipy.stats.hmean(x)",
 )  # fmt: skip
 REFUSED = (
@@ -534,6 +535,7 @@ REFUSED = (
     "np.argmax(x, axis=())",
     "np.hypot.reduce(x, axis=5)", "np.subtract.reduce(x, axis=None)", "np.linalg.norm(x, axis=())",
     "np.pad(x, 1, 'edge', constant_values=1)", "np.cov(x, ddof=0.5)", "np.sum(x, axis=True)",
+    "np.partition(x, 1, kind='quicksort')", "np.meshgrid(x[0], x[1], sparse=True, indexing='ji')",
 )  # fmt: skip
 
 
@@ -557,3 +559,23 @@ def test_an_option_is_obeyed_or_refused_as_by_numpy(expression: str) -> None:
     for one, other in zip(map(pb.stop_gradient, found), wanted, strict=True):
         assert (one.shape, one.dtype) == (other.shape, other.dtype)
         np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+@np.vectorize
+def folded(t: Any, k: float = 2.0) -> Any:
+    return math.sin(t) * k if t > 0.5 else (t * t) / k
+
+
+class Folding:
+    def __init__(self) -> None:
+        self.folded = np.vectorize(self.one, otypes=[float])
+
+    def one(self, t: Any) -> Any:
+        return math.exp(-t) if t > 0.5 else t
+
+    def __call__(self, x: np.ndarray) -> Any:
+        return self.folded(x).sum() + folded(x, k=3.0).sum() * folded(x[:1]).sum()
+
+
+def test_functions_that_were_vectorised_before_take_tensors() -> None:
+    check(Folding(), random(3))
