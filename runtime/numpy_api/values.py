@@ -99,10 +99,12 @@ def require_vector(x: Tensor, function: str, argument: str) -> Tensor:
     return x
 
 
-def require_choice(value: Any, choices: Sequence[Any], function: str, option: str) -> None:
+def require_choice(
+    value: Any, choices: Sequence[Any], function: str, option: str, module: str = "numpy"
+) -> None:
     if value not in choices:
         known = ", ".join(map(repr, choices))
-        fail(ArgumentError, f"numpy.{function}: {option} must be one of {known}; found {value!r}.")
+        fail(ArgumentError, f"{module}.{function}: {option} must be one of {known}; found {value!r}.")
 
 
 def averaged(value: Any) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import UnsupportedError
+from ...tracer.errors import ArgumentError, UnsupportedError
 from ...tracer.ops.special import zeta as hurwitz
 from ...tracer.ops.special import zetac
 from ...tracer.ops.transcendents import lambert_w_imag, lambert_w_real
@@ -90,7 +90,8 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Te
     _require_inexact("comb", exact)
     count, chosen = floats(N, k)
     if repetition:
-        count = count + chosen - 1.0
+        is_one = (chosen == 0) & (count >= 0)
+        return PUBLIC["where"](is_one, 1.0, OF_OTHERS["binom"](count + chosen - 1.0, chosen))
     exists = _within(chosen, count)
     return PUBLIC["where"](exists, OF_OTHERS["binom"](count, PUBLIC["where"](exists, chosen, 0.0)), 0.0)
 
@@ -115,6 +116,18 @@ def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Tensor:
         fail(UnsupportedError, f"scipy.special.factorial: extend={extend!r} is not supported on a Tensor.")
     (value,) = floats(n)
     return PUBLIC["where"](value < 0, 0.0, OF_OTHERS["gamma"](PUBLIC["where"](value < 0, 0.0, value) + 1.0))
+
+
+def polygamma(n: Any, x: Any) -> Tensor:
+    """The n-th derivative of psi; of several n that of each."""
+    (orders,) = known("polygamma", n)
+    if orders.dtype.kind not in "iuf" or not np.all((orders >= 0) & (orders == np.floor(orders))):
+        fail(ArgumentError, f"scipy.special.polygamma: n must be integers from 0 on; found {n!r}.")
+    value = averaged(x)
+    if not orders.ndim:
+        return as_array(PUBLIC["polygamma"](int(orders), value))
+    found = sum(where(orders == one, PUBLIC["polygamma"](int(one), value), 0.0) for one in np.unique(orders))
+    return as_array(found)
 
 
 def _require_inexact(function: str, exact: bool) -> None:
@@ -194,7 +207,7 @@ def log_softmax(x: Any, axis: Any = None) -> Tensor:
 SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
     "scipy.special": {
         "logsumexp": logsumexp, "softmax": softmax, "log_softmax": log_softmax,
-        "polygamma": lambda n, x: as_array(PUBLIC["polygamma"](n, averaged(x))),
+        "polygamma": polygamma,
         "multigammaln": lambda a, d: PUBLIC["mvlgamma"](averaged(a), d),
         "zeta": zeta, "lambertw": lambertw, "comb": comb, "perm": perm, "factorial": factorial,
         "spherical_jn": _spherical("spherical_jn", "jv", -1.0),

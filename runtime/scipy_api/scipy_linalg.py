@@ -22,7 +22,7 @@ from ..functions.matrices import decompositions, elimination, least_squares, lin
 from ..functions.matrices.contraction import matmul
 from ..functions.shapes import grids, joining, parts
 from ..numpy_api.protocols import FUNCTIONS
-from ..numpy_api.values import as_python_number, averaged, floats, promoted, require_vector
+from ..numpy_api.values import as_python_number, averaged, floats, promoted, require_choice, require_vector
 from ..solvers.requirements import Failure, require
 from ..tape.apply import apply, left_in_order
 from ..tensors.conversion import tensor_of
@@ -33,6 +33,9 @@ HARMLESS = frozenset(("check_finite", "debug", "overwrite_a", "overwrite_b", "ov
 """Options that change how the result is computed, not what it is."""
 DRIVER = "lapack_driver"
 """Another one, but of `lstsq`."""
+
+
+EIGH_DRIVERS = (None, "ev", "evd", "evr", "evx", "gv", "gvd", "gvx")
 
 
 def _plainly(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -133,6 +136,7 @@ def _solved_triangle(
     a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
 ) -> Tensor:
     x, y = floats(a, b)
+    require_choice(trans, (0, 1, 2, "N", "T", "C"), "solve_triangular", "trans", "scipy.linalg")
     if trans in (1, 2, "T", "C"):
         x, lower = x.mT if trans in (1, "T") else x.mH, not lower
     right = y[:, None] if y.ndim == 1 else y
@@ -256,11 +260,12 @@ def lstsq(a: Any, b: Any, cond: Any = None, lapack_driver: str | None = None) ->
     x, y = floats(a, b)
     if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
         fail(ShapeError, f"scipy.linalg.lstsq: shapes {tuple(x.shape)} and {tuple(y.shape)} do not fit.")
+    require_choice(lapack_driver, (None, "gelsd", "gelsy", "gelss"), "lstsq", DRIVER, "scipy.linalg")
     cut = np.finfo(array_dtype(x)).eps if cond is None else cond
     found, values, counted = least_squares.least_squares(x, y[:, None] if y.ndim == 1 else y, cut)
     found, rank = found[:, 0] if y.ndim == 1 else found, int(counted)
     distances = filled((0,), 0, array_dtype(values))
-    if rank == x.shape[1] < x.shape[0]:
+    if rank == x.shape[1] < x.shape[0] and lapack_driver != "gelsy":
         distances = declared.sum(PUBLIC["abs"](y - matmul(x, found)) ** 2, 0)
     return found, distances, rank, None if lapack_driver == "gelsy" else values
 
@@ -303,6 +308,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
 def polar(a: Any, side: str = "right") -> tuple[Tensor, Tensor]:
     """The orthonormal u and the positive p with a = u p, or with the side "left" a = p u."""
+    require_choice(side, ("right", "left"), "polar", "side", "scipy.linalg")
     left, values, right = decompositions.linalg_svd(averaged(a), False)
     factor = right.mH if side == "right" else left
     return matmul(left, right), matmul(factor * values, factor.mH)
@@ -315,6 +321,7 @@ def eigh(
     """Eigenvalues in ascending order, and eigenvectors in columns, of a symmetric matrix; or those with
     a v = w b v, for a positive definite b."""
     _refuse("eigh", subset_by_value=subset_by_value, type=None if type == 1 else type)
+    require_choice(driver, EIGH_DRIVERS, "eigh", "driver", "scipy.linalg")
     if b is None:
         values, vectors = decompositions.eigh(linalg.symmetric(averaged(a), lower), "L" if lower else "U")
     else:
@@ -369,6 +376,8 @@ def expm(A: Any) -> Tensor:
 
 def expm_frechet(A: Any, E: Any, method: str | None = None, compute_expm: bool = True) -> Any:
     """The exponential, and its derivative in the direction E."""
+    methods = (None, "SPS", "blockEnlarge")
+    require_choice(method, methods, "expm_frechet", "method", "scipy.linalg")
     x, direction = _doubles("expm_frechet", A, E)
     steps = apply(exponentials.exponentials, x._detached())
     found = apply(exponentials.expm_frechet, x, direction, steps)

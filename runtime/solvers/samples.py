@@ -64,11 +64,13 @@ class _Samples:
         return plain(settled(of_kind(found, kind), (self._given,)))
 
     def accumulated(self, parts: Tensor, initial: Any) -> Any:
-        """The sums of the integrals of intervals, of as many values as samples if the first is given."""
+        """The sums of the integrals of intervals, from the first on, of as many values as samples if that is
+        given."""
         sums = parts.cumsum(-1)
         if initial is not None:
-            first = self.values[..., :1] * 0.0 + _tensor(initial).to(sums._value.dtype)
-            sums = cat([first, sums], -1)
+            first = _tensor(initial).to(sums._value.dtype)
+            first = self.values[..., :1] * 0.0 + (movedim(first, self.axis, -1) if first.ndim else first)
+            sums = cat([first, sums + first], -1)
         return self.restored(movedim(sums, -1, self.axis))
 
 
@@ -87,6 +89,8 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
         >>> cumulative_trapezoid(np.array([0.0, 1.0, 4.0]), initial=0)
         array([0. , 0.5, 3. ])
     """
+    if initial is not None and not isinstance(initial, Tensor) and initial != 0:
+        fail(ArgumentError, "cumulative_trapezoid: `initial` must be `None` or `0`.")
     given = _Samples("cumulative_trapezoid", y, x, dx, axis)
     values = given.values
     return given.accumulated(given.widths * (values[..., 1:] + values[..., :-1]) / 2.0, initial)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.linalg
 import scipy.special
 import scipy.stats
@@ -523,6 +524,10 @@ OBEYED = (
     "np.maximum.accumulate(x, axis=(1,))",
     "np.linalg.cross(x[:, :3], x[:, 1:], axis=0)",
     "scipy.stats.gmean(x**2, dtype=np.float32)", "scipy.stats.pmean(x, 2, axis=None)", "scipy.stats.hmean(x)",
+    "scipy.integrate.cumulative_simpson(x, axis=0, initial=x[:1])",
+    "scipy.special.comb(x**2, 1.5, repetition=True)",
+    "scipy.special.polygamma([[1], [0], [2]], x**2)",
+    "scipy.linalg.lstsq(x, x[:, 0], lapack_driver='gelsd')[0]",
 )  # fmt: skip
 REFUSED = (
     "np.sum(x, 0, out=np.zeros((3, 4)))", "np.add(x, x, out=np.zeros((3, 4), int))",
@@ -535,6 +540,8 @@ REFUSED = (
     "np.argmax(x, axis=())",
     "np.hypot.reduce(x, axis=5)", "np.subtract.reduce(x, axis=None)", "np.linalg.norm(x, axis=())",
     "np.pad(x, 1, 'edge', constant_values=1)", "np.cov(x, ddof=0.5)", "np.sum(x, axis=True)",
+    "scipy.integrate.cumulative_trapezoid(x, initial=1)", "scipy.linalg.polar(x, side='up')",
+    "scipy.linalg.lstsq(x, x[:, 0], lapack_driver='gelsx')", "scipy.linalg.eigh(x @ x.T, driver='fast')",
     "np.partition(x, 1, kind='quicksort')", "np.meshgrid(x[0], x[1], sparse=True, indexing='ji')",
 )  # fmt: skip
 

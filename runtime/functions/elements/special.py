@@ -32,7 +32,9 @@ def polygamma(n: int, input: Operand) -> Tensor:
         >>> polygamma(1, tensor([1.0]))
         tensor([1.6449])
     """
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer):
+        fail(ArgumentError, f"polygamma(n, x): n must be an integer, found {n!r}.")
+    if n < 0:
         fail(ArgumentError, f"polygamma(n, x) does not support negative n: found n = {n!r}.")
     x = floating(input, "polygamma")
     if n > 1:
