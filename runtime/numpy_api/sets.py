@@ -21,6 +21,7 @@ from ..functions.common import array_dtype, as_dtype, fail, is_traced
 from ..functions.reductions.counting import as_density, counts_between, counts_in_grid, distinct, rows_along
 from ..functions.selections import selection
 from ..functions.shapes import joining
+from ..functions.shapes.padding import padded
 from ..solvers.requirements import Failure, require
 from ..tape.apply import apply, wrap
 from ..tensors.conversion import tensor_of
@@ -185,7 +186,7 @@ def histogram(
     return as_density(averaged(counts), [edges]) if density else counts, edges
 
 
-@implements(np.histogramdd)
+@implements(np.histogramdd, shares=True)
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Tensor, list[Tensor]]:
@@ -204,14 +205,17 @@ def histogramdd(
     given = None if weights is None else as_dtype(tensor_of(weights), np.dtype("float64"))
     inside = [one._detached() for one in edges]
     counts = as_dtype(counts_in_grid(columns, inside, given), np.dtype("float64"))
-    return as_density(counts, edges) if density else counts, edges
+    if density:
+        return as_density(counts, edges), edges
+    bordered = padded(counts, [(1, 1)] * count, "constant", 0.0)  # NumPy counts what is outside, and shows
+    return bordered[(slice(1, -1),) * count], edges  # the bins inside
 
 
 def _is_several(bins: Any) -> bool:
     return isinstance(bins, Sequence) or bool(getattr(bins, "ndim", 0))
 
 
-@implements(np.histogram2d)
+@implements(np.histogram2d, shares=True)
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Tensor, Tensor, Tensor]:

@@ -90,7 +90,7 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Te
     _require_inexact("comb", exact)
     count, chosen = floats(N, k)
     if repetition:
-        is_one = (chosen == 0) & (count >= 0)
+        is_one = PUBLIC["eq"](chosen, 0) & (count >= 0)
         return PUBLIC["where"](is_one, 1.0, OF_OTHERS["binom"](count + chosen - 1.0, chosen))
     exists = _within(chosen, count)
     return PUBLIC["where"](exists, OF_OTHERS["binom"](count, PUBLIC["where"](exists, chosen, 0.0)), 0.0)

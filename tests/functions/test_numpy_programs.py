@@ -586,3 +586,16 @@ class Folding:
 
 def test_functions_that_were_vectorised_before_take_tensors() -> None:
     check(Folding(), random(3))
+
+
+def shown_in_rows(x: np.ndarray) -> Any:
+    counts = np.histogram2d(x, x**2, bins=(2, 3), weights=x)[0]
+    first, second = np.vectorize(lambda t: (t * 2, t * 3))(np.outer(x, x).T[:2])
+    rows = counts.reshape(-1), second.ravel(), first.T.reshape(-1)
+    for row in rows:  # copies, or the arrays themselves
+        row[0] = 9.0
+    return counts.sum() + (first * second).sum() + sum(row.sum() for row in rows)
+
+
+def test_arrays_lie_as_numpy_lays_them_out() -> None:
+    check(shown_in_rows, random(3))
