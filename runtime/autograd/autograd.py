@@ -11,6 +11,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from ...tracer.graph import Node
+from ...tracer.users_frames import showing_users_frames
 from ..functions.shapes.joining import stack
 from ..tape.engine import Pass
 from ..tensors.creation import ones_like, zeros_like
@@ -262,6 +263,7 @@ def _input_edges(inputs: Sequence[Tensor]) -> list[Edge]:
     return edges
 
 
+@showing_users_frames
 def tensor_backward(
     self: Tensor,
     gradient: Tensor | None = None,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any, TypeVar
 
+from ...tracer.users_frames import show_users_frames
 from ..functions.results import written
 from ..functions.shapes.grids import tril_indices, triu_indices
 from ..functions.signals.fourier import fftfreq, rfftfreq
@@ -34,23 +35,27 @@ def of_any_kind(function: F) -> F:
 
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        if "out" in options:
-            out = options.pop("out")
-            result = call(*arguments, **options)
-            return result if out is None else written(out, result, function.__name__)
-        if not options or takes_options:
-            result = short(*arguments, **options)
-            if result is not NotImplemented:
-                return result
-        taken, named = read(arguments, options)
-        if arguments and type(arguments[0]) is TorchTensor:
-            result = function(*taken, **named)
-            if type(result) is TorchTensor:
-                return result
-            return settled(result, arguments)
-        given = (*arguments, *options.values())
-        result = settled(function(*taken, **named), given)
-        return result if _holds_tensor(given) else _plain(result)
+        try:
+            if "out" in options:
+                out = options.pop("out")
+                result = call(*arguments, **options)
+                return result if out is None else written(out, result, function.__name__)
+            if not options or takes_options:
+                result = short(*arguments, **options)
+                if result is not NotImplemented:
+                    return result
+            taken, named = read(arguments, options)
+            if arguments and type(arguments[0]) is TorchTensor:
+                result = function(*taken, **named)
+                if type(result) is TorchTensor:
+                    return result
+                return settled(result, arguments)
+            given = (*arguments, *options.values())
+            result = settled(function(*taken, **named), given)
+            return result if _holds_tensor(given) else _plain(result)
+        except BaseException as error:
+            show_users_frames(error)
+            raise
 
     return call  # type: ignore[return-value]
 
@@ -72,13 +77,17 @@ def of_own_kind(method: F) -> F:
 
     @functools.wraps(method)
     def call(self: Tensor, *arguments: Any, **options: Any) -> Any:
-        if not options and (result := short(self, *arguments)) is not NotImplemented:
-            return result
-        taken, named = read((self, *arguments), options)
-        result = method(*taken, **named)
-        if type(result) is TorchTensor or type(self) is Auxiliary:
-            return result
-        return settled(result, (self, *arguments, *options.values()))
+        try:
+            if not options and (result := short(self, *arguments)) is not NotImplemented:
+                return result
+            taken, named = read((self, *arguments), options)
+            result = method(*taken, **named)
+            if type(result) is TorchTensor or type(self) is Auxiliary:
+                return result
+            return settled(result, (self, *arguments, *options.values()))
+        except BaseException as error:
+            show_users_frames(error)
+            raise
 
     return call  # type: ignore[return-value]
 

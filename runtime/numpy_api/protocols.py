@@ -24,6 +24,7 @@ from ...tracer.operator import Operator, Value, operators
 from ...tracer.ops.elementwise import logical_and, logical_or, logical_xor, power
 from ...tracer.spec import CONTINUOUS, SUPPORTED, spec_of
 from ...tracer.trace import current_trace, innermost
+from ...tracer.users_frames import show_users_frames
 from ..autograd.foreign_calls import call_python, outside_of_traces, sample_of
 from ..bytecode.library_calls import inside_of_library, public_name
 from ..functions import PUBLIC, offered
@@ -208,36 +209,40 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
         >>> np.add(np.ones(2), Tensor([1.0, 2.0]))
         tensor([2., 3.], dtype=torch.float64)
     """
-    if method == "__call__" and not options:
-        short = _direct_of[ufunc]
-        if short is not None and (result := short(*inputs)) is not NotImplemented:
-            return result
-    operands = (inputs[0], *inputs[2:]) if method == "at" else inputs  # whose second is an index
-    if not all(map(_is_operand, operands)):
-        return NotImplemented
-    out = options.pop("out", None)
-    mask = options.pop("where", True) if method == "__call__" else True
-    if mask is not True:
-        if out is None:
-            fail(
-                UnsupportedError,
-                f"{public_name(ufunc)}: where without out leaves elements that nobody has set. Use "
-                "numpy.where, or give out.",
-            )
-        require_taken(Call(ufunc, inputs, {**options, "where": mask}), out)
-        result = _call_where(ufunc, inputs, options, mask, out[0])
-    elif method == "__call__":
-        result = fresh(called(ufunc, inputs, options), inputs)
-    elif method in METHODS:
-        result = METHODS[method](ufunc, *inputs, **options)
-    else:
-        unknown(f"{public_name(ufunc)}.{method}")
-    if out is not None:
-        call = Call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
-        in_dtype = method in IN_DTYPE_OF_OUT and options.get("dtype") is None
-        compute = functools.partial(METHODS[method], ufunc, *inputs, **options) if in_dtype else None
-        return written(result, out, call, compute)
-    return with_numbers_of_numpy(ufunc, settled(result, without_lists(inputs)))
+    try:
+        if method == "__call__" and not options:
+            short = _direct_of[ufunc]
+            if short is not None and (result := short(*inputs)) is not NotImplemented:
+                return result
+        operands = (inputs[0], *inputs[2:]) if method == "at" else inputs  # whose second is an index
+        if not all(map(_is_operand, operands)):
+            return NotImplemented
+        out = options.pop("out", None)
+        mask = options.pop("where", True) if method == "__call__" else True
+        if mask is not True:
+            if out is None:
+                fail(
+                    UnsupportedError,
+                    f"{public_name(ufunc)}: where without out leaves elements that nobody has set. Use "
+                    "numpy.where, or give out.",
+                )
+            require_taken(Call(ufunc, inputs, {**options, "where": mask}), out)
+            result = _call_where(ufunc, inputs, options, mask, out[0])
+        elif method == "__call__":
+            result = fresh(called(ufunc, inputs, options), inputs)
+        elif method in METHODS:
+            result = METHODS[method](ufunc, *inputs, **options)
+        else:
+            unknown(f"{public_name(ufunc)}.{method}")
+        if out is not None:
+            call = Call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
+            in_dtype = method in IN_DTYPE_OF_OUT and options.get("dtype") is None
+            compute = functools.partial(METHODS[method], ufunc, *inputs, **options) if in_dtype else None
+            return written(result, out, call, compute)
+        return with_numbers_of_numpy(ufunc, settled(result, without_lists(inputs)))
+    except BaseException as error:
+        show_users_frames(error)
+        raise
 
 
 def fresh(result: Any, given: Iterable[Any], in_order: bool | str = False, call: Call | None = None) -> Any:
@@ -468,24 +473,29 @@ def array_function(
         >>> np.sum(Tensor([[1.0, 2.0]]), axis=1, keepdims=True)
         tensor([[3.]])
     """
-    if not KINDS.issuperset(types) and not all(issubclass(one, (Value, np.ndarray)) for one in types):
-        return NotImplemented
-    if calls_from_scipy(sys._getframe(1)) and (plain := without_tensors([*arguments], keywords)):
-        return function(*plain[0], **plain[1])
-    short = DIRECT_FUNCTIONS.get(function)
-    is_short = len(arguments) <= 2 or function in OF_THREE
-    if short is not None and is_short and (keywords.keys() <= AXIS_OPTIONS or takes_options(short)):
-        result = short(*arguments, **keywords)
-        if result is not NotImplemented:
-            return result if type(result) is NumpyTensor else with_numbers_of_numpy(function, result)
-    implementation = FUNCTIONS.get(function)
-    if implementation is None:
-        unknown(public_name(function))
-    out = keywords.get("out")
-    if out is None:
-        result = settled(implementation(*arguments, **keywords), (*arguments, *keywords.values()))
-        return with_numbers_of_numpy(function, result)
-    return put_into(out, function, arguments, {name: one for name, one in keywords.items() if name != "out"})
+    try:
+        if not KINDS.issuperset(types) and not all(issubclass(one, (Value, np.ndarray)) for one in types):
+            return NotImplemented
+        if calls_from_scipy(sys._getframe(1)) and (plain := without_tensors([*arguments], keywords)):
+            return function(*plain[0], **plain[1])
+        short = DIRECT_FUNCTIONS.get(function)
+        is_short = len(arguments) <= 2 or function in OF_THREE
+        if short is not None and is_short and (keywords.keys() <= AXIS_OPTIONS or takes_options(short)):
+            result = short(*arguments, **keywords)
+            if result is not NotImplemented:
+                return result if type(result) is NumpyTensor else with_numbers_of_numpy(function, result)
+        implementation = FUNCTIONS.get(function)
+        if implementation is None:
+            unknown(public_name(function))
+        out = keywords.get("out")
+        if out is None:
+            result = settled(implementation(*arguments, **keywords), (*arguments, *keywords.values()))
+            return with_numbers_of_numpy(function, result)
+        others = {name: one for name, one in keywords.items() if name != "out"}
+        return put_into(out, function, arguments, others)
+    except BaseException as error:
+        show_users_frames(error)
+        raise
 
 
 def put_into(out: Any, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:

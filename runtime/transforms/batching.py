@@ -13,6 +13,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, OutputError, ShapeError
 from ...tracer.trace import is_tracing
+from ...tracer.users_frames import showing_users_frames
 from ..functions.common import tensor
 from ..functions.loops.control_flow import scan
 from ..functions.shapes.movement import movedim
@@ -57,6 +58,7 @@ def vmap(
 
 
 def _batched(func: Function, in_dims: Any, out_dims: Any) -> Function:
+    @showing_users_frames
     def batched(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = flatten((args, kwargs))
         dims = _dims_of(in_dims, args) + [0] * (len(leaves) - len(flatten(args)[0]))

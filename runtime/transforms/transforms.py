@@ -20,7 +20,7 @@ from ...tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
 from ...tracer.ops.elementwise import convert
 from ...tracer.ops.movement import reshape
 from ...tracer.spec import CONTINUOUS, SUPPORTED
-from ...tracer.users_frames import show_users_frames
+from ...tracer.users_frames import show_users_frames, showing_users_frames
 from ..dispatch.compiled import function_name
 from ..tape.apply import apply, of_kind, standing_for
 from ..tracing.explored_programs import Memory
@@ -139,6 +139,7 @@ def grad_of_sum(function: Function, argnums: Argnums = 0) -> Function:
     return derived(function, make_gradient, functools.partial(grad_of_sum, argnums=argnums))
 
 
+@showing_users_frames
 def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of a function, and the function that pulls a cotangent back to its arguments.
 
@@ -167,6 +168,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
 
     reaches_outside = inputs.reach_outside(outputs)
 
+    @showing_users_frames
     def pull(cotangents: Any) -> tuple[Any, ...]:
         given, found = ([cotangents], None) if type(cotangents) in PLAIN else flat(cotangents)
         if structure != found:
@@ -182,6 +184,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     return (shown, pull, inputs.shown(aux, False)) if has_aux else (shown, pull)
 
 
+@showing_users_frames
 def jvp(
     function: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> tuple[Any, ...]:

@@ -67,7 +67,13 @@ def entries(error: BaseException | None) -> list[str]:
 
 
 @pytest.mark.parametrize("function", [multiply, fail, call_a_library, stop, chain])
-@pytest.mark.parametrize("way", [pb.compile, pb.grad, pb.hessian])
+@pytest.mark.parametrize(
+    "way",
+    [
+        pb.compile, pb.grad, pb.hessian, lambda function: lambda x: pb.vjp(function, x),
+        lambda function: lambda x: pb.jvp(function, (x,), (x,)),
+    ],
+)  # fmt: skip
 def test_python_shows_the_users_frames_alone(
     way: Callable[..., Any], function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,6 +90,21 @@ def test_python_shows_the_users_frames_alone(
     if isinstance(error, ExceptionGroup):
         assert error.__cause__ is error.exceptions[0]
         assert entries(error.__cause__) == ["chain", "multiply"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.add(x, x[:2]), lambda x: np.dot(x, x[:2]), lambda x: pb.matmul(x, x[:2]),
+        lambda x: x.backward(), lambda x: pb.vjp(np.sin, x)[1](np.ones(2)),
+        lambda x: pb.vmap(multiply)(x[None]), lambda x: pb.vmap(fail)(x[None]),
+    ],
+)  # fmt: skip
+def test_what_leaves_a_function_of_pullbacks_does_so_too(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracebacks, "CHECKING", False)
+    with pytest.raises((ValueError, KeyError, RuntimeError)) as caught:
+        call(pb.ones(3, requires_grad=True))
+    assert not any("*" in one for one in entries(caught.value))
 
 
 def test_what_ends_a_program_or_a_thread_is_shown_without_them(
