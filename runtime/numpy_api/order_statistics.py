@@ -25,6 +25,8 @@ SLOPES = {
     "normal_unbiased": 0.25,
 }  # fmt: skip
 """By method of quantiles how much faster than n times the share the place grows; others jump."""
+OF_ELEMENTS = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
+"""Methods that give elements as they are, also integers."""
 SORTS = (None, "quicksort", "heapsort", "mergesort", "stable")
 
 
@@ -121,6 +123,8 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
     found = between(ordered[..., lower], ordered[..., upper], weight)
     last = ordered[(..., -1, *(None,) * shares.ndim)]
     found = PUBLIC["where"](PUBLIC["isnan"](last), np.nan, found)
+    if method in OF_ELEMENTS:
+        found = as_dtype(found, array_dtype(tensor_of(a)))
     return _shaped(found, x, axis, keepdims, shares.ndim)
 
 

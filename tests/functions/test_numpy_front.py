@@ -170,7 +170,7 @@ TABLE = """
     np.histogram(x,bins=4) np.histogram(v,bins=[-2,0,2],weights=v) np.histogram(x,bins=c,density=True)
     np.unique(n) np.unique(x) np.unique(n,return_inverse=True,return_counts=True) np.union1d(j,[3,4])
     np.intersect1d(n,i) np.setdiff1d(x,[1.0]) np.setxor1d(j,[1,5]) np.lexsort((w,j))
-    np.quantile(x,0.3,method='lower') np.quantile(x,[0.2,0.5],axis=0,method='hazen')
+    np.quantile(x,0.3,method='lower') np.quantile(n,0.3,method='higher') np.quantile(x,[0.2,0.5],axis=0,method='hazen')
     np.quantile(x,0.3,axis=1,keepdims=True,method='midpoint') np.nanmedian(np.where(b,x,np.nan),axis=1)
     np.nanquantile(np.where(b,x,np.nan),[0.3,0.5],axis=0) np.nanpercentile(x,30) np.var(x,where=b)
     np.std(x,mean=np.mean(x)) np.std(f,dtype=np.float64) np.average(x,axis=0,weights=w**2,returned=True)
