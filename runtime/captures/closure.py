@@ -315,6 +315,7 @@ class _Explorer:
 
     def _guard_taken(self, value: Any, variable: str, label: str) -> None:
         """A guard on what a stand-in has taken from an object; of a distribution that is its parameters."""
+        variable = f"{self.reader.constant(real_of)}({variable})"
         if module_of(type(value)).startswith("scipy.stats."):
             self.streams += [(stream, label) for stream in Content(value).streams]
             names = [name for name in OF_DISTRIBUTIONS if hasattr(value, name)]

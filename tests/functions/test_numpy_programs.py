@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.interpolate
 import scipy.linalg
 import scipy.special
 import scipy.stats
@@ -599,3 +600,17 @@ def shown_in_rows(x: np.ndarray) -> Any:
 
 def test_arrays_lie_as_numpy_lays_them_out() -> None:
     check(shown_in_rows, random(3))
+
+
+LINE = scipy.interpolate.CubicSpline([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 4.0, 9.0])
+
+
+def on_a_line(x: np.ndarray) -> Any:
+    return (LINE(x) * folded(x)).sum()
+
+
+def test_a_compiled_function_within_a_transform_reaches_objects_that_have_stand_ins() -> None:
+    x = random(3)
+    compiled, slope = pb.compile(on_a_line), pb.grad(on_a_line)(x)
+    np.testing.assert_allclose(pb.jvp(compiled, (x,), (x,))[1], slope @ x)
+    np.testing.assert_allclose(pb.grad(lambda x: 2 * compiled(x))(x), 2 * slope)
