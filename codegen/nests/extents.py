@@ -536,6 +536,7 @@ _RULES: dict[str, Rule] = {
     "triangle_eigenvectors": _decomposition,
     "free_turn": _square,
     **{one.parts.name: _decomposition for one in FUNCTIONS},
+    **{one.parts_of_blocks.name: _fresh for one in FUNCTIONS},
     **{one.derivative.name: _along for one in FUNCTIONS},
     "banded_solution": _sides,
     "definite_banded_solution": _sides,

@@ -64,6 +64,7 @@ def has_operation(code: CodeType, name: str) -> bool:
 
 LISTING = frozenset((
     "list", "tuple", "sorted", "deque", "values", "split", "array_split", "hsplit", "vsplit", "dsplit",
+    "combinations", "combinations_with_replacement", "permutations", "product", "pairwise", "batched",
 ))  # fmt: skip
 """Names of what gives a list, a tuple or the like."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -152,8 +153,8 @@ class Vectorized:
         """How many dimensions of each argument the function takes."""
         if self._real.signature is None:
             return [0] * len(arrays)
-        left = self._real.signature.replace(" ", "").split("->")[0]
-        return [len([one for one in part.split(",") if one]) for part in left.strip("()").split("),(")]
+        left = self._real.signature.split("->")[0]
+        return [len(re.findall(r"\w+", part)) for part in re.findall(r"\(([^()]*)\)", left)]
 
     def _shaped(self, results: Sequence[Any], shape: tuple[int, ...], place: int = 0) -> Tensor:
         """The results of all elements as an array."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from math import sqrt
 from typing import Any
@@ -596,6 +597,17 @@ def shown_in_rows(x: np.ndarray) -> Any:
     for row in rows:  # copies, or the arrays themselves
         row[0] = 9.0
     return counts.sum() + (first * second).sum() + sum(row.sum() for row in rows)
+
+
+def of_combinations(x: np.ndarray) -> Any:
+    scaled = np.vectorize(lambda row, k: row * k / np.sqrt(row @ row), signature="(n),()->(n)")
+    pairs = sum(np.prod(pair) for pair in itertools.combinations(x, 2))
+    return pairs * (scaled(np.outer(x, x + 1), x) ** 3).sum()
+
+
+@pytest.mark.drawn(4)
+def test_arguments_of_signatures_may_be_numbers_and_combinations_are_lists() -> None:
+    check(of_combinations, random(3))
 
 
 def test_arrays_lie_as_numpy_lays_them_out() -> None:
