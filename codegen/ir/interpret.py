@@ -12,10 +12,8 @@ import contextlib
 import math
 import operator
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -27,6 +25,7 @@ from ..blas import gemm
 from ..whole_calls import FUNCTIONS as WHOLE_FUNCTIONS
 from .expressions import Apply, Buffer, Cast, Const, Expr, Extent, Load, Select, Variable
 from .kernels import Kernel, Program, ProgramError
+from .marked_memory import Memory, Touches
 from .statements import (
     PART,
     THREADS,
@@ -88,10 +87,10 @@ def interpret(
     and for an output that is not written; IndexError where a check fails and ArithmeticError where a call has
     no result, as generated code does; TooLong after so many statements.
     """
-    memory = {one: _Memory.of(array) for one, array in zip(program.inputs, arrays, strict=True)}
+    memory = {one: Memory.of(array) for one, array in zip(program.inputs, arrays, strict=True)}
     for one in program.filled:
         dims = (rows[program.growing[one]], *one.dims[1:]) if one in program.growing else one.dims
-        memory[one] = _Memory.poisoned(dims, one.dtype)
+        memory[one] = Memory.poisoned(dims, one.dtype)
     for mark, loan in enumerate(program.loans, 2):
         memory[loan.buffer] = memory[loan.owner].lent(loan.buffer, loan.offset, mark)
     if program.growing:
@@ -112,106 +111,38 @@ class _Budget:
     statements: float
 
 
-def _run(kernel: Kernel, memory: Mapping[Buffer, _Memory], chance: random.Random, left: _Budget) -> None:
+def _run(kernel: Kernel, memory: Mapping[Buffer, Memory], chance: random.Random, left: _Budget) -> None:
     function, sharing = kernel.function, kernel.sharing
     given = [one for one in function.parameters if isinstance(one, Variable)]
     numbers = [one for one in given if one not in (*PART, THREADS)]
     variables = {one.name: value for one, value in zip(numbers, kernel.numbers, strict=True)}
-    run = _Run(memory, variables, chance, left)
+    steps = _Steps()
+    body = steps.of(function.statements)
+    run = _Run({steps.place_of(one): found for one, found in memory.items()}, variables, chance, left)
     if sharing is None:
-        run.body(function.statements)
+        run.whole(body)
     else:
-        run.in_parts(function.statements, sharing.extent, sharing)
-
-
-def _own_memory(memory: Mapping[Buffer, _Memory], sharing: Sharing) -> dict[Buffer, _Memory]:
-    """What a part works on: its totals and its scratch are its own."""
-    own = {one: _Memory.poisoned(memory[one].values.shape, one.dtype) for one in sharing.own}
-    return {**memory, **own}
-
-
-@record
-class _Touches:
-    """Which parts of what threads share have read, or written, the bytes at which an element begins."""
-
-    read: dict[int, set[int]] = field(default_factory=dict)
-    written: dict[int, set[int]] = field(default_factory=dict)
-
-    def note(self, address: int, part: int, writes: bool) -> bool:
-        """Whether an access is safe: no other part writes what one reads or writes."""
-        (self.written if writes else self.read).setdefault(address, set()).add(part)
-        writers, readers = self.written.get(address, set()), self.read.get(address, set())
-        return not writers or len(writers | readers) == 1
-
-
-@record
-class _Memory:
-    """A buffer's values, and beside each of its bytes who has written it last."""
-
-    values: np.ndarray
-    marks: np.ndarray
-    """Bytes, seen as numbers as long as the values: 0 where nobody has written."""
-    mark: int = 1
-
-    @classmethod
-    def of(cls, array: np.ndarray) -> _Memory:
-        memory = cls.poisoned(array.shape, array.dtype)
-        memory.fill(array)
-        return memory
-
-    @classmethod
-    def poisoned(cls, shape: Sequence[int], dtype: np.dtype) -> _Memory:
-        values = np.empty(shape, dtype)
-        values.reshape(-1).view(np.uint8)[...] = 0xFF  # nan, and no sensible integer
-        return cls(values, np.zeros(shape, f"u{dtype.itemsize}"))
-
-    def lent(self, buffer: Buffer, offset: int, mark: int) -> _Memory:
-        """Some of the memory, for another buffer."""
-        values = np.ndarray(buffer.dims, buffer.dtype, self.values, offset)
-        marks = np.ndarray(buffer.dims, f"u{buffer.dtype.itemsize}", self.marks, offset)
-        return _Memory(values, marks, mark)
-
-    @property
-    def written(self) -> int:
-        """What the marks of an element are that this buffer has written."""
-        return int.from_bytes(bytes([self.mark]) * self.values.itemsize, "little")
-
-    def fill(self, values: Any) -> None:
-        self.values[...] = values
-        self.marks[...] = self.written
-
-    @cached_property
-    def address(self) -> int:
-        """Of its first element."""
-        first: int = self.values.__array_interface__["data"][0]
-        return first
-
-    def address_of(self, place: Sequence[int]) -> int:
-        return self.address + sum(map(operator.mul, place, self.values.strides))
-
-    def addresses(self) -> Iterator[int]:
-        """Of all elements."""
-        return map(self.address_of, np.ndindex(self.values.shape))
-
-    def part(self, change: Callable[[np.ndarray], np.ndarray]) -> _Memory:
-        """A view of some of it."""
-        return _Memory(change(self.values), change(self.marks), self.mark)
-
-    @property
-    def is_written(self) -> bool:
-        return bool((self.marks == self.written).all())
+        run.in_parts(body, sharing.extent, steps.shared(sharing))
 
 
 class _Returned(Exception):
     """The function has ended before its last statement."""
 
 
+@record
+class _SharedBuffers:
+    """What each part of a shared body has for itself, by place, and how totals are combined."""
+
+    own: list[tuple[int, np.dtype]]
+    totals: list[tuple[int, Callable[..., Any]]]
+
+
 class _Run:
-    """One run of a function."""
+    """One run of a function, or of a part of a shared body."""
 
     def __init__(
         self,
-        memory: Mapping[Buffer, _Memory],
+        memory: Mapping[int, Memory],
         variables: Mapping[str, Any],
         chance: random.Random,
         left: _Budget,
@@ -224,216 +155,385 @@ class _Run:
         """The one that is run."""
         self.part = 0
         """Which part of what threads share is run ..."""
-        self.touches: _Touches | None = None
+        self.touches: Touches | None = None
         """... and what all of them have read and written; None where nothing is shared."""
 
-    def body(self, statements: Body) -> None:
+    def whole(self, body: _Step) -> None:
         with contextlib.suppress(_Returned):
-            self._run(statements)
+            body(self)
 
-    def _run(self, statements: Body) -> None:
-        self.left.statements -= len(statements)
-        if self.left.statements < 0:
-            raise TooLong
-        for one in statements:
-            self.statement = one
-            self._step(one)
-
-    def _step(self, one: Stmt) -> None:
-        match one:
-            case Let(variable, value) | Assign(variable, value):
-                self.variables[variable.name] = self.value(value)
-            case Store(target, Load() as source):
-                self._copy(target, source)
-            case Store(target, value):
-                self._store(target, self.value(value))
-            case Accumulate(target):
-                combined = self.value(one.combined)
-                if isinstance(target, Load):
-                    self._store(target, combined)
-                else:
-                    self.variables[target.name] = combined
-            case For():
-                self._loop(one)
-            case While(condition, body):
-                while self.value(condition):
-                    self._run(body)
-            case If(cases, otherwise):
-                self._run(next((body for truth, body in cases if self.value(truth)), otherwise))
-            case Shared(extent, body, sharing):
-                self.in_parts(body, self.value(extent), sharing)
-            case Check(condition, error):
-                if not self.value(condition):
-                    raise IndexError(error)
-            case View(buffer, source, shape):
-                dims = tuple(map(self.value, shape))
-                self.memory[buffer] = self.memory[source].part(lambda array: array.reshape(dims))
-            case Library():
-                self._call(one)
-            case Host():
-                self._call_host(one)
-            case Return():
-                raise _Returned
-
-    def _loop(self, loop: For) -> None:
-        steps: Sequence[int] = range(self.value(loop.start), self.value(loop.stop), loop.step)
-        if loop.kind == "parallel":
-            steps = self.chance.sample(steps, len(steps))
-        elif loop.kind not in ("serial", "block", "unrolled"):
-            self._fail(f"a loop of kind {loop.kind!r} runs in no known order")
-        for step in steps:
-            self.variables[loop.variable.name] = step
-            self._run(loop.body)
-
-    def in_parts(self, statements: Body, extent: int, sharing: Sharing) -> None:
-        """Statements that threads share, in some number of parts and in any order."""
+    def in_parts(self, body: _Step, extent: int, shared: _SharedBuffers) -> None:
+        """What threads share, in some number of parts and in any order."""
         count = self.chance.randint(1, min(MOST_PARTS, extent))
         ends = [extent * place // count for place in range(count + 1)]
-        memory, variables, touches = self.memory, self.variables, _Touches()
-        parts = [_own_memory(memory, sharing) for _ in range(count)]
-        for place in self.chance.sample(range(count), count):
-            bounds = {one.name: end for one, end in zip(PART, ends[place : place + 2])}
-            run = _Run(parts[place], variables | bounds, self.chance, self.left)
-            run.part, run.touches = place, touches
-            run.body(statements)
-        for buffer, monoid in sharing.totals:
-            total = memory[buffer]
-            for place, part in enumerate(parts):
-                combined = part[buffer].values
-                if place:
-                    combined = monoid.fold.evaluate(total.values, combined)
+        memory, touches = self.memory, Touches()
+        own = [
+            {place: Memory.poisoned(memory[place].values.shape, dtype) for place, dtype in shared.own}
+            for _ in range(count)
+        ]
+        for number in self.chance.sample(range(count), count):
+            bounds = {one.name: end for one, end in zip(PART, ends[number : number + 2])}
+            run = _Run(memory | own[number], self.variables | bounds, self.chance, self.left)
+            run.part, run.touches = number, touches
+            run.whole(body)
+        for place, fold in shared.totals:
+            total = memory[place]
+            for number, part in enumerate(own):
+                combined = part[place].values
+                if number:
+                    combined = fold(total.values, combined)
                 total.values[...] = combined
-                total.marks[...] = part[buffer].marks
+                total.marks[...] = part[place].marks
 
-    def _touch(self, memory: _Memory, place: Sequence[int] | None = None, writes: bool = False) -> None:
+    def touch(self, memory: Memory, place: Sequence[int] | None = None, writes: bool = False) -> None:
         """Note an access to an element, or to all: no other part may write what this one uses."""
         if self.touches is None:
             return
         for address in [memory.address_of(place)] if place is not None else memory.addresses():
             if not self.touches.note(address, self.part, writes):
-                self._fail("a part writes what another one uses")
+                self.fail("a part writes what another one uses")
 
-    # --- expressions --------------------------------------------------------------------------------------
-
-    def value(self, one: Expr) -> Any:
-        match one:
-            case Variable(name):
-                if name not in self.variables:
-                    self._fail(f"{name} has no value")
-                return self.variables[name]
-            case Load(buffer, indices):
-                memory = self.memory[buffer]
-                place = self._place(buffer, indices)
-                if memory.marks[place] != memory.written:
-                    self._fail(f"{buffer.name}{list(place)} is read before it is written")
-                self._touch(memory, place)
-                return memory.values[place]
-            case Const(value, dtype):
-                return int(value) if dtype == INT64 else dtype.type(value)
-            case Apply("and", arguments):
-                return all(map(self.value, arguments))
-            case Apply("or", arguments):
-                return any(map(self.value, arguments))
-            case Apply(function, arguments, dtype):
-                return _applied(function, tuple(map(self.value, arguments)), dtype)
-            case Select(condition, inside, outside):
-                return self.value(inside if self.value(condition) else outside)
-            case Cast(value, dtype):
-                return np.asarray(self.value(value)).astype(dtype)[()]
-            case Extent(buffer, dim):
-                return self.memory[buffer].values.shape[dim]
-
-    def _place(self, buffer: Buffer, indices: Sequence[Expr]) -> tuple[int, ...]:
-        place = tuple(int(self.value(index)) for index in indices)
-        shape = self.memory[buffer].values.shape
-        if len(place) != len(shape) or not all(0 <= at < size for at, size in zip(place, shape)):
-            self._fail(f"{buffer.name}{list(place)} is no place in an array of shape {shape}")
-        return place
-
-    def _store(self, target: Load, value: Any) -> tuple[int, ...]:
-        """Write an element; its place."""
-        memory, place = self.memory[target.buffer], self._place(target.buffer, target.indices)
-        memory.values[place] = value
-        memory.marks[place] = memory.written
-        self._touch(memory, place, writes=True)
-        return place
-
-    def _copy(self, target: Load, source: Load) -> None:
-        """A copy of what nobody has written is as little written: of a choice the side that is not taken."""
-        memory, place = self.memory[source.buffer], self._place(source.buffer, source.indices)
-        self._touch(memory, place)
-        copied = self._store(target, memory.values[place])
-        if memory.marks[place] != memory.written:
-            self.memory[target.buffer].marks[copied] = 0
-
-    # --- library calls ------------------------------------------------------------------------------------
-
-    def _call(self, one: Library) -> None:
-        given = [self._operand(operand) for operand in one.operands]
-        *read, out = (operand for operand in given if isinstance(operand, _Memory))
-        if one.function == "gemm" and given[3] != 0:
-            read.append(out)
-        for operand in read:
-            if not operand.is_written:
-                self._fail(f"{one.function} reads what is not written")
-            self._touch(operand)
-        self._touch(out, writes=True)
-        plain = [operand.values if isinstance(operand, _Memory) else operand for operand in given]
-        result = LIBRARY[one.function](*plain)
-        out.marks[...] = out.written
-        if one.failure is not None and not result:
-            raise ArithmeticError(one.failure)
-
-    def _call_host(self, one: Host) -> None:
-        *read, out = map(self._operand, one.operands)
-        for operand in read:
-            if not operand.is_written:
-                self._fail(f"{one.name} reads what is not written")
-        one.function(*(operand.values for operand in (*read, out)))
-        out.marks[...] = out.written
-
-    def _operand(self, operand: Section | Expr) -> Any:
-        if not isinstance(operand, Section):
-            return self.value(operand)
-        shape = self.memory[operand.buffer].values.shape
-        places = tuple(self._along(place, size) for place, size in zip(operand.places, shape))
-        memory = self.memory[operand.buffer].part(lambda array: array[(*places, ...)])
-        if operand.shape:
-            dims = tuple(map(self.value, operand.shape))
-            memory = memory.part(lambda array: _reshaped(array, dims))
-        if operand.rows != WHOLE:
-            dim = -1 if operand.transposed else 0
-            rows = self._along(operand.rows, memory.values.shape[dim])
-            memory = memory.part(lambda array: array[:, rows] if operand.transposed else array[rows])
-        return memory.part(np.transpose) if operand.transposed else memory
-
-    def _along(self, place: Expr | Span, size: int) -> int | slice:
-        if not isinstance(place, Span):
-            start = int(self.value(place))
-            if not 0 <= start < size:
-                self._fail(f"{start} is no place in a dimension of {size}")
-            return start
-        start = 0 if place.start is None else self.value(place.start)
-        stop = size if place.stop is None else self.value(place.stop)
-        if not 0 <= start <= stop <= size:
-            self._fail(f"{start}:{stop} is no part of a dimension of {size}")
-        return slice(start, stop)
-
-    def _fail(self, what: str) -> None:
+    def fail(self, what: str) -> NoReturn:
         places = ", ".join(one.place_and_text for one in origins_of(self.statement)[:1])
         raise ProgramError(f"{what} in {type(self.statement).__name__} of {places or 'no line'}")
 
 
-def _applied(function: str, values: tuple[Any, ...], dtype: np.dtype) -> Any:
+_Step = Callable[[_Run], None]
+_Value = Callable[[_Run], Any]
+
+
+class _Steps:
+    """Statements and expressions as functions of a run: each is looked at once, however often it runs."""
+
+    def __init__(self) -> None:
+        self._places: dict[Buffer, int] = {}
+
+    def place_of(self, buffer: Buffer) -> int:
+        """Where a run has the memory of a buffer: to compare buffers takes longer than to read an element."""
+        return self._places.setdefault(buffer, len(self._places))
+
+    def shared(self, sharing: Sharing) -> _SharedBuffers:
+        return _SharedBuffers(
+            [(self.place_of(one), one.dtype) for one in sharing.own],
+            [(self.place_of(one), monoid.fold.evaluate) for one, monoid in sharing.totals],
+        )
+
+    def of(self, statements: Body) -> _Step:
+        steps = [(one, self._step(one)) for one in statements]
+
+        def body(run: _Run) -> None:
+            run.left.statements -= len(steps)
+            if run.left.statements < 0:
+                raise TooLong
+            for statement, step in steps:
+                run.statement = statement
+                step(run)
+
+        return body
+
+    def _step(self, one: Stmt) -> _Step:
+        match one:
+            case Let(variable, value) | Assign(variable, value):
+                return _assign(variable.name, self._value(value))
+            case Store(target, Load() as source):
+                return self._copy(target, source)
+            case Store(target, value):
+                return self._store(target, self._value(value))
+            case Accumulate(Variable(name)):
+                return _assign(name, self._value(one.combined))
+            case Accumulate(Load() as target):
+                return self._store(target, self._value(one.combined))
+            case For():
+                return self._for(one)
+            case While(condition, body):
+                return _while(self._value(condition), self.of(body))
+            case If(cases, otherwise):
+                return _if([(self._value(truth), self.of(body)) for truth, body in cases], self.of(otherwise))
+            case Shared(extent, body, sharing):
+                count, inside, shared = self._value(extent), self.of(body), self.shared(sharing)
+                return lambda run: run.in_parts(inside, count(run), shared)
+            case Check(condition, error):
+                return _check(self._value(condition), error)
+            case View(buffer, source, shape):
+                return self._view(self.place_of(buffer), self.place_of(source), shape)
+            case Library():
+                return self._call(one)
+            case Host():
+                return self._call_host(one)
+            case Return():
+                return _return
+        raise ProgramError(f"{type(one).__name__} is no statement")
+
+    def _for(self, loop: For) -> _Step:
+        start, stop, inside = self._value(loop.start), self._value(loop.stop), self.of(loop.body)
+        name, is_parallel = loop.variable.name, loop.kind == "parallel"
+
+        def step(run: _Run) -> None:
+            numbers: Sequence[int] = range(start(run), stop(run), loop.step)
+            if is_parallel:
+                numbers = run.chance.sample(numbers, len(numbers))
+            elif loop.kind not in ("serial", "block", "unrolled"):
+                run.fail(f"a loop of kind {loop.kind!r} runs in no known order")
+            for number in numbers:
+                run.variables[name] = number
+                inside(run)
+
+        return step
+
+    def _store(self, target: Load, value: _Value) -> _Step:
+        buffer, place_in = self.place_of(target.buffer), self._place(target)
+
+        def step(run: _Run) -> None:
+            stored = value(run)
+            memory, place = run.memory[buffer], place_in(run)
+            memory.values[place] = stored
+            memory.marks[place] = memory.written
+            run.touch(memory, place, writes=True)
+
+        return step
+
+    def _copy(self, target: Load, source: Load) -> _Step:
+        """A copy of what nobody has written is as little written: of a choice the side that is not taken."""
+        read_from, read_at = self.place_of(source.buffer), self._place(source)
+        buffer, place_in = self.place_of(target.buffer), self._place(target)
+
+        def step(run: _Run) -> None:
+            source, at = run.memory[read_from], read_at(run)
+            run.touch(source, at)
+            is_written = source.marks[at] == source.written
+            memory, place = run.memory[buffer], place_in(run)
+            memory.values[place] = source.values[at]
+            memory.marks[place] = memory.written if is_written else 0
+            run.touch(memory, place, writes=True)
+
+        return step
+
+    def _view(self, buffer: int, source: int, shape: Sequence[Expr]) -> _Step:
+        dims = self._all(shape)
+
+        def step(run: _Run) -> None:
+            run.memory[buffer] = run.memory[source].part(lambda array: array.reshape(dims(run)))
+
+        return step
+
+    # --- expressions --------------------------------------------------------------------------------------
+
+    def _value(self, one: Expr) -> _Value:
+        match one:
+            case Variable(name):
+                return _variable(name)
+            case Load():
+                return self._load(one)
+            case Const(value, dtype):
+                constant = int(value) if dtype == INT64 else dtype.type(value)
+                return lambda run: constant
+            case Apply("and", arguments):
+                every = [self._value(argument) for argument in arguments]
+                return lambda run: all(value(run) for value in every)
+            case Apply("or", arguments):
+                some = [self._value(argument) for argument in arguments]
+                return lambda run: any(value(run) for value in some)
+            case Apply(function, arguments, dtype):
+                return _applied(function, [self._value(argument) for argument in arguments], dtype)
+            case Select(condition, inside, outside):
+                truth, chosen, other = map(self._value, (condition, inside, outside))
+                return lambda run: chosen(run) if truth(run) else other(run)
+            case Cast(value, dtype):
+                cast = self._value(value)
+                return lambda run: np.asarray(cast(run)).astype(dtype)[()]
+            case Extent(buffer, dim):
+                place = self.place_of(buffer)
+                return lambda run: run.memory[place].values.shape[dim]
+
+    def _all(self, expressions: Sequence[Expr]) -> Callable[[_Run], tuple[Any, ...]]:
+        values = [self._value(one) for one in expressions]
+        return lambda run: tuple([value(run) for value in values])
+
+    def _load(self, one: Load) -> _Value:
+        buffer, place_in, name = self.place_of(one.buffer), self._place(one), one.buffer.name
+
+        def value(run: _Run) -> Any:
+            memory, place = run.memory[buffer], place_in(run)
+            if memory.marks[place] != memory.written:
+                run.fail(f"{name}{list(place)} is read before it is written")
+            run.touch(memory, place)
+            return memory.values[place]
+
+        return value
+
+    def _place(self, one: Load) -> Callable[[_Run], tuple[int, ...]]:
+        buffer, name = self.place_of(one.buffer), one.buffer.name
+        indices = [self._value(index) for index in one.indices]
+
+        def place_in(run: _Run) -> tuple[int, ...]:
+            place = tuple([int(index(run)) for index in indices])
+            shape = run.memory[buffer].values.shape
+            is_inside = len(place) == len(shape)
+            for at, size in zip(place, shape):
+                is_inside = is_inside and 0 <= at < size
+            if not is_inside:
+                run.fail(f"{name}{list(place)} is no place in an array of shape {shape}")
+            return place
+
+        return place_in
+
+    # --- library calls ------------------------------------------------------------------------------------
+
+    def _call(self, one: Library) -> _Step:
+        operands = [self._operand(operand) for operand in one.operands]
+        function = LIBRARY[one.function]
+
+        def step(run: _Run) -> None:
+            given = [operand(run) for operand in operands]
+            *read, out = (operand for operand in given if isinstance(operand, Memory))
+            if one.function == "gemm" and given[3] != 0:
+                read.append(out)
+            for operand in read:
+                if not operand.is_written:
+                    run.fail(f"{one.function} reads what is not written")
+                run.touch(operand)
+            run.touch(out, writes=True)
+            result = function(*(one.values if isinstance(one, Memory) else one for one in given))
+            out.marks[...] = out.written
+            if one.failure is not None and not result:
+                raise ArithmeticError(one.failure)
+
+        return step
+
+    def _call_host(self, one: Host) -> _Step:
+        operands = [self._operand(operand) for operand in one.operands]
+
+        def step(run: _Run) -> None:
+            *read, out = (operand(run) for operand in operands)
+            for operand in read:
+                if not operand.is_written:
+                    run.fail(f"{one.name} reads what is not written")
+            one.function(*(operand.values for operand in (*read, out)))
+            out.marks[...] = out.written
+
+        return step
+
+    def _operand(self, operand: Section | Expr) -> _Value:
+        if not isinstance(operand, Section):
+            return self._value(operand)
+        buffer, dims_of = self.place_of(operand.buffer), self._all(operand.shape)
+        places, rows = [self._along(place) for place in operand.places], self._along(operand.rows)
+
+        def value(run: _Run) -> Memory:
+            memory = run.memory[buffer]
+            taken = tuple([place(run, size) for place, size in zip(places, memory.values.shape)])
+            memory = memory.part(lambda array: array[(*taken, ...)])
+            if dims := dims_of(run):
+                memory = memory.part(lambda array: _reshaped(array, dims))
+            if operand.rows != WHOLE:
+                some = rows(run, memory.values.shape[-1 if operand.transposed else 0])
+                memory = memory.part(lambda array: array[:, some] if operand.transposed else array[some])
+            return memory.part(np.transpose) if operand.transposed else memory
+
+        return value
+
+    def _along(self, place: Expr | Span) -> Callable[[_Run, int], int | slice]:
+        """What is taken of a dimension of some size."""
+        if not isinstance(place, Span):
+            return _position(self._value(place))
+        first = None if place.start is None else self._value(place.start)
+        last = None if place.stop is None else self._value(place.stop)
+
+        def part(run: _Run, size: int) -> slice:
+            start, stop = 0 if first is None else first(run), size if last is None else last(run)
+            if not 0 <= start <= stop <= size:
+                run.fail(f"{start}:{stop} is no part of a dimension of {size}")
+            return slice(start, stop)
+
+        return part
+
+
+def _assign(name: str, value: _Value) -> _Step:
+    def step(run: _Run) -> None:
+        run.variables[name] = value(run)
+
+    return step
+
+
+def _while(condition: _Value, body: _Step) -> _Step:
+    def step(run: _Run) -> None:
+        while condition(run):
+            body(run)
+
+    return step
+
+
+def _if(cases: Sequence[tuple[_Value, _Step]], otherwise: _Step) -> _Step:
+    def step(run: _Run) -> None:
+        for condition, body in cases:
+            if condition(run):
+                return body(run)
+        return otherwise(run)
+
+    return step
+
+
+def _check(condition: _Value, error: str) -> _Step:
+    def step(run: _Run) -> None:
+        if not condition(run):
+            raise IndexError(error)
+
+    return step
+
+
+def _return(run: _Run) -> NoReturn:
+    raise _Returned
+
+
+def _variable(name: str) -> _Value:
+    def value(run: _Run) -> Any:
+        try:
+            return run.variables[name]
+        except KeyError:
+            run.fail(f"{name} has no value")
+
+    return value
+
+
+def _position(index: _Value) -> Callable[[_Run, int], int]:
+    def position(run: _Run, size: int) -> int:
+        at = int(index(run))
+        if not 0 <= at < size:
+            run.fail(f"{at} is no place in a dimension of {size}")
+        return at
+
+    return position
+
+
+def _applied(function: str, arguments: Sequence[_Value], dtype: np.dtype) -> _Value:
     """A scalar function of numbers; whole numbers of indices stay plain.
 
     NumPy has shortcuts for numbers, for which -inf ** 0.5 is nan: its functions are given arrays.
     """
     if function in OPERATIONS:
-        result = OPERATIONS[function](*values)
+        compute = OPERATIONS[function]
     else:
-        (result,) = OPERATORS[function].evaluate(*(np.reshape(value, 1) for value in values))
-    return result if dtype == INT64 else dtype.type(result)
+        evaluate = OPERATORS[function].evaluate
+
+        def compute(*numbers: Any) -> Any:
+            (result,) = evaluate(*(np.reshape(number, 1) for number in numbers))
+            return result
+
+    kind = None if dtype == INT64 else dtype.type
+    if len(arguments) == 2:
+        first, second = arguments
+
+        def value(run: _Run) -> Any:
+            result = compute(first(run), second(run))
+            return result if kind is None or type(result) is kind else kind(result)
+
+    else:
+
+        def value(run: _Run) -> Any:
+            result = compute(*[argument(run) for argument in arguments])
+            return result if kind is None or type(result) is kind else kind(result)
+
+    return value
 
 
 def _reshaped(array: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
