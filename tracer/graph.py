@@ -47,7 +47,7 @@ spec_of_node = attrgetter("spec")
 class Node(Value):
     """One value of a graph: what computes it, from what, and where the user wrote it. It never changes."""
 
-    __slots__ = ("attributes", "name", "operands", "operator", "origin", "serial", "spec")
+    __slots__ = ("attributes", "is_verified", "name", "operands", "operator", "origin", "serial", "spec")
 
     operator: Operator
     operands: tuple[Node, ...]
@@ -59,6 +59,8 @@ class Node(Value):
     """The user's name for it; of an input, the path of the argument."""
     serial: int
     """The place in the order of creation, which puts operands before results."""
+    is_verified: bool
+    """There once `verify` has found it right."""
 
     rank = 1
 

@@ -38,8 +38,9 @@ def verify(graph: Graph, after: str = "", before: Graph | None = None) -> Graph:
 
     Args:
         after: the pass that has made it, for the message.
-        before: a graph that has been verified. Nodes never change, so of those that both have only the
-            place is looked at.
+        before: what the pass was given, which has been verified.
+
+    Nodes never change, so of those that have been found right before only the place is looked at.
 
     Raises:
         GraphError: it breaks one; the message shows the node, with its operands and users.
@@ -54,12 +55,14 @@ def verify(graph: Graph, after: str = "", before: Graph | None = None) -> Graph:
             raise _broken(graph, node, "is listed as an input, and is computed", after)
         if node in graph.inputs[:position]:
             raise _broken(graph, node, "is listed as an input twice", after)
-    known, right = set(graph.inputs), frozenset(() if before is None else before.nodes)
+    known = set(graph.inputs)
     for node in graph.nodes:
         is_placed = known.issuperset(node.operands) and (not node.is_input or node in known)
-        if not is_placed or node not in right:
-            for fault in chain(_misplaced(node, known), () if node in right else _faults(node)):
+        is_right = getattr(node, "is_verified", False)
+        if not (is_placed and is_right):
+            for fault in chain(_misplaced(node, known), () if is_right else _faults(node)):
                 raise _broken(graph, node, fault, after)
+            object.__setattr__(node, "is_verified", True)
         known.add(node)
         if (body := node.attributes.get("body")) is not None:
             _verify_body(body, after)

@@ -167,6 +167,14 @@ def test_what_keeps_the_rules_is_given_back() -> None:
     assert verify(graph) is graph
 
 
+def test_a_node_that_has_been_found_right_is_looked_at_in_each_place() -> None:
+    x = given("x")
+    node = tanh(x)
+    verify(Graph("f", (x,), (node,)))
+    with pytest.raises(GraphError, match="x is an input that the graph does not list"):
+        verify(Graph("g", (), (node,)))
+
+
 def test_a_pass_that_breaks_a_graph_is_named() -> None:
     def forget_inputs(graph: Graph) -> Graph:
         return replace(graph, inputs=())
@@ -188,6 +196,7 @@ def test_nothing_is_verified_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("name", Node.__slots__)
 def test_a_node_cannot_be_written_into(name: str) -> None:
     node = tanh(given("x"))
+    verify(Graph("f", node.operands, (node,)))
     before = getattr(node, name)
     with pytest.raises(AttributeError, match="never changes"):
         setattr(node, name, before)
