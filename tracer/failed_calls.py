@@ -15,7 +15,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import partial
+from functools import lru_cache, partial
 from types import CodeType, FrameType, MappingProxyType
 from typing import Any
 
@@ -123,9 +123,7 @@ def _is_public(code: CodeType, given: Sequence[Any]) -> bool:
 
 def _of_syntax(entry: FrameType, users: FrameType, given: Sequence[Any]) -> FailedCall | None:
     """The call that an operator or an index in the user's line is."""
-    reached = (one for one in dis.get_instructions(users.f_code) if one.offset <= users.f_lasti)
-    instruction = deque(reached, maxlen=1).pop()  # that of a call, in Python 3.11, has parts behind it
-    kind, symbol = instruction.opname, instruction.argrepr.removeprefix("bool(").removesuffix(")")
+    kind, symbol = _instruction_at(users.f_code, users.f_lasti)
     if "SUBSCR" in kind or "SLICE" in kind or symbol == "[]":
         given = [given[0], *given[1:3]]
         if len(given) == 1 or (kind.startswith("STORE") and len(given) == 2):
@@ -143,6 +141,14 @@ def _of_syntax(entry: FrameType, users: FrameType, given: Sequence[Any]) -> Fail
         given = given[::-1]
     shown = f"{_shown(given[0])} {symbol} {_shown(given[1])}"
     return FailedCall(shown, *_if_of_numpy(symbol, OPERATORS[symbol], given))
+
+
+@lru_cache(maxsize=1024)
+def _instruction_at(code: CodeType, last: int) -> tuple[str, str]:
+    """The name of an instruction, and the operator that it applies; code that fails may do so often."""
+    reached = (one for one in dis.get_instructions(code) if one.offset <= last)
+    instruction = deque(reached, maxlen=1).pop()  # that of a call, in Python 3.11, has parts behind it
+    return instruction.opname, instruction.argrepr.removeprefix("bool(").removesuffix(")")
 
 
 def _if_of_numpy(name: str, plain: Callable[..., Any], given: Sequence[Any]) -> tuple[Any, ...]:

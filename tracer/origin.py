@@ -198,6 +198,7 @@ def is_users_code(code: CodeType) -> bool:
     return is_users_file(code.co_filename)
 
 
+@lru_cache(maxsize=4096)
 def is_users_file(filename: str) -> bool:
     """Whether a file is neither pullback's nor a library's; of Cython's only tracebacks know."""
     return not (
