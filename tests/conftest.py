@@ -83,18 +83,16 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.fixture(autouse=True)
-def own_programs() -> None:
-    """Let no test find what another one has traced for functions that are made of the same code."""
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let no test depend on those that ran before; a fixture that each test has would take ten times as long.
+
+    None finds what another one has traced for functions that are made of the same code, and a module's random
+    numbers begin anew.
+    """
     shared = sys.modules.get("pullback.runtime.dispatch.shared")
     if shared is not None:
         shared.shared_programs.clear()
-
-
-@pytest.fixture(autouse=True)
-def own_numbers(request: pytest.FixtureRequest) -> None:
-    """A module's random numbers begin anew: those of a test do not depend on which ones ran before."""
-    module = getattr(request, "module", None)
+    module = getattr(item, "module", None)
     if isinstance(random := getattr(module, "RNG", None), np.random.Generator):
         first = vars(module).setdefault("FIRST_STATE", random.bit_generator.state)
         random.bit_generator.state = first
