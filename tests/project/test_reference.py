@@ -2,8 +2,10 @@
 
 import builtins
 import collections
+import contextlib
 import doctest
 import importlib
+import tempfile
 from pathlib import Path
 
 import listing
@@ -74,12 +76,12 @@ LONG = {"pullback.tplquad"}  # integrals in integrals in integrals, one number a
 @pytest.mark.parametrize(
     "full", [pytest.param(full, marks=[pytest.mark.slow] * (full in LONG)) for full in sorted(EXAMPLES)]
 )
-def test_examples_give_what_they_say(full: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_examples_give_what_they_say(full: str) -> None:
     place, _, name = full.rpartition(".")
     example = doctest.DocTestParser().get_doctest(
         NAMES[full].__doc__, seen_by(MODULES[place], name), full, None, None
     )
     said: list[str] = []
     runner = doctest.DocTestRunner(Checker(), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-    assert not runner.run(example, out=said.append).failed, "".join(said)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # sooner made than `tmp_path`
+        assert not runner.run(example, out=said.append).failed, "".join(said)
