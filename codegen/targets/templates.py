@@ -41,6 +41,7 @@ def environment(
         keep_trailing_newline=True,
         autoescape=is_html,
         bytecode_cache=_KeptTemplates(),
+        auto_reload=False,  # which looks for changes of the files each time
     )
     found.filters |= filters
     for kind in (ir.For, ir.While, ir.If, ir.Shared, ir.Check, ir.Library):

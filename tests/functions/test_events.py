@@ -114,6 +114,7 @@ class TestTimeOfTheEnd:
         slopes = run(pb.jacobian(speeds))(9.8)
         np.testing.assert_allclose(slopes, -1 / np.sqrt(9.0 + 2 * 9.8), rtol=1e-7)
 
+    @pytest.mark.drawn(4)
     def test_of_a_batch(self, run: Any) -> None:
         batch = np.array([9.8, 3.0])
         expected = [slope(exact_time_of_fall, g) for g in batch]

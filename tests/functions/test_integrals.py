@@ -328,6 +328,7 @@ def loss(a: Any, **options: Any) -> Any:
     return (found.y**2).sum()
 
 
+@pytest.mark.drawn(4)
 def test_complex_values_beside_real_ones() -> None:
     def last(rate: Any, **options: Any) -> Any:
         def rates(t: Any, y: Any) -> Any:
@@ -436,6 +437,7 @@ def test_what_is_not_supported_is_refused() -> None:
         solve(adjoint="continuous")
 
 
+@pytest.mark.drawn(4)
 def test_integrals_of_all_rates_are_one_loop() -> None:
     """What each makes anew, as the nodes of its rule, has sizes of one name: their searches are alike."""
 

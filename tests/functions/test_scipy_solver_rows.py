@@ -28,6 +28,7 @@ def test_values_and_slopes(name: str) -> None:
     np.testing.assert_allclose(slope, exactly(name, 1), rtol=row.tolerance)
 
 
+@pytest.mark.drawn(2)
 @rows
 def test_second_derivatives(name: str) -> None:
     row = SOLVERS[name]

@@ -192,6 +192,7 @@ def test_the_error_at_a_jump_says_what_is_there() -> None:
         pb.grad(lambda a: brentq(stepping, 0.0, 2.0, (a,)))(0.5)
 
 
+@pytest.mark.drawn(4)
 def test_solutions_for_each_of_many_numbers_are_one_loop() -> None:
     """SciPy is asked by one function of Python's for equations alike, so steps with one each are alike."""
 

@@ -194,6 +194,7 @@ OF_VALUES: dict[str, Program] = {
 }  # fmt: skip
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", OF_VALUES)
 def test_matrices_of_traced_values(name: str) -> None:
     if name != "spsolve":  # of float32 SuperLU is rougher

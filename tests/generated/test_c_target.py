@@ -85,6 +85,7 @@ def test_operators_as_numba_compiles_them(tmp_path: Path) -> None:
     compare(record.calls, tmp_path)
 
 
+@pytest.mark.drawn(4)
 def test_random_programs(tmp_path: Path) -> None:
     compare(random_calls(RANDOM, 0, Program.__call__), tmp_path)
 

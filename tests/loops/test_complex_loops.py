@@ -273,6 +273,7 @@ def test_values_are_those_of_plain_code(name: str) -> None:
     same(small, function(Z.astype(np.complex64), X.astype(np.float32)), rtol=2e-3, atol=1e-4)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_gradients_are_those_of_plain_code(name: str) -> None:
     slopes = pb.value_and_grad(loss_of(FUNCTIONS[name]), argnums=(0, 1))

@@ -264,6 +264,7 @@ def test_forward_and_reverse_share_an_elimination() -> None:
     assert source.count(" eliminate(") == 1
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", ["solve", "inverse"])
 def test_derivatives_of_gradients_of_loops_that_keep_factors(name: str) -> None:
     """The gradient's loops store what the first has eliminated; derivatives pass it by."""

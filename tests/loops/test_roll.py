@@ -702,6 +702,7 @@ def test_the_reverse_reads_what_a_carry_becomes() -> None:
     assert scratch == [(31, 5), (2, 5)]
 
 
+@pytest.mark.drawn(4)
 def test_results_of_inner_loops_stay_with_them() -> None:
     """Where some results of a solver's loop are read at once and others at the end of all steps."""
 

@@ -121,6 +121,7 @@ def _run(function: Any, x: np.ndarray) -> np.ndarray:
     return result
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("seed", some_of(range(300), "random steps", 6))
 def test_drawn_steps_are_those_of_plain_python(seed: int) -> None:
     text, name = draw_steps(seed), f"<steps {seed}>"

@@ -100,6 +100,7 @@ def loops_in(nodes: Any) -> list[Any]:
     return loops + [one for loop in loops for one in loops_in(loop.attributes["body"].graph.nodes)]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
 def test_no_loop_carries_the_array(program: Function) -> None:
     x = np.random.default_rng(0).normal(size=(12, 3))

@@ -23,6 +23,7 @@ def files(folder: Path, name: str) -> list[Path]:
     return sorted(folder.glob(f"generated/{name}.*.bin"))
 
 
+@pytest.mark.drawn(4)
 def test_kernels_share_what_they_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another program finds the machine code of an elimination, and one from disk holds all that it calls."""
     monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))

@@ -130,6 +130,7 @@ def test_every_name_has_an_example():
     assert set(EXAMPLES) | CONSTANTS == {*NUMPY_NAMES, *SPECIAL_NAMES, *LINALG_NAMES}
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("peer", ["pullback", "jax", "torch", "pytensor", "autograd"])
 def test_names_mean_what_they_mean_in_numpy(peer):
     names = [name for name in EXAMPLES if name not in UNSUPPORTED.get(peer, ())]
@@ -146,6 +147,7 @@ def quartic(x, y):
     return (x * x * x * x).sum() * y.sum()
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("peer", [name for name in PEERS if PEERS[name].counts])
 def test_gradients_and_products_with_hessians(peer):
     x, y, vector = np.array([1.0, 2.0]), np.array([0.5, 0.25]), np.array([1.0, -1.0])
@@ -183,6 +185,7 @@ def _with_c():
             yield workload
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("workload", [pytest.param(one, id=one.name) for one in _with_c()])
 def test_hand_written_gradients_agree(workload):
     if not PEERS[NATIVE].installed():

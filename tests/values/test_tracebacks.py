@@ -131,6 +131,7 @@ def test_what_ends_a_program_or_a_thread_is_shown_without_them(
     assert sys.excepthook is hook
 
 
+@pytest.mark.drawn(4)
 def test_all_frames_are_shown_where_the_environment_asks(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text("import pullback as pb\npb.grad(lambda x: x.reshape(4))(pb.ones(3))\n")
