@@ -47,9 +47,10 @@ def test_rule_or_a_reason_why_not(row: Row) -> None:
         assert differentiable_positions(row, arrays) == floats
 
 
+@pytest.mark.drawn(4)
 @rows
 def test_lowering(row: Row) -> None:
-    """Source can be generated for it, which defines a function wherever there is something to compute."""
+    """Source can be generated for all its cases; of some of each operator it is run (`test_codegen.py`)."""
     for case in row.cases:
         program = build_forward(graph_of(row, case, row.draw(case, row.dtypes[0])))
         compile(program.source, row.name, "exec")
