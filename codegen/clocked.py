@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from time import perf_counter, perf_counter_ns
 from typing import Any
 
@@ -20,6 +20,7 @@ from pullback.tracer.ops.foreign import ForeignFunction
 from pullback.tracer.origin import Origin
 from pullback.tracer.spec import INT64
 
+from ..tracer.forks import kept
 from ..tracer.records import record
 from . import ir
 from .account import LoopNest, Statement, Step
@@ -112,7 +113,7 @@ class ClockedProgram(Program):
         read = ir.Host(names.take("clock"), clock, (ir.Section(ticks),))
         return write_program(self._plan, width, partial(_ClockedWriter, clock=read), (ticks,))
 
-    @cached_property
+    @kept
     def _timed(self) -> Callable[[Sequence[np.ndarray]], Any]:
         pairs = zip(self._kernels, self.lowered.kernels)
         kernels = [_between_ticks(run) if one.sharing else run for run, one in pairs]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from types import BuiltinFunctionType
 from typing import Any
@@ -24,6 +24,7 @@ from pullback.tracer.origin import with_latest_cells
 from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
 
+from ..tracer.forks import kept
 from . import ir
 from .account import Account
 from .blas import OneThread
@@ -88,12 +89,12 @@ class Program:
 
     # --- generation ---------------------------------------------------------------------------------------
 
-    @cached_property
+    @kept
     def _plan(self) -> Plan:
         with deep_recursion():
             return Plan(self.graph, self.stem, self.residuals, self.options.parallel)
 
-    @cached_property
+    @kept
     def lowered(self) -> ir.Program:
         """The program in the loop IR: what is printed, interpreted and compiled."""
         with deep_recursion():
@@ -110,7 +111,7 @@ class Program:
         """The name of the generated function: the user's, and a hash of what it does."""
         return f"{self.stem}_{hashlib.sha256(self._bare_source.encode()).hexdigest()[:6]}"
 
-    @cached_property
+    @kept
     def _bare_source(self) -> str:
         """The source without its comments and the user's names, which is all that machine code depends on."""
         return self._emitted("kernel", comments=False)
@@ -120,7 +121,7 @@ class Program:
         """The generated Python of this program."""
         return with_latest_cells(self._source)
 
-    @cached_property
+    @kept
     def _source(self) -> str:
         return self._emitted(self.name, _header(self.title, self.graph, self._plan))
 
@@ -129,7 +130,7 @@ class Program:
         """The lines of `source`, each with the places in the user's program that it comes from."""
         return [(with_latest_cells(line), origins) for line, origins in self._located_source]
 
-    @cached_property
+    @kept
     def _located_source(self) -> list[tuple[str, ir.Origins]]:
         from .targets.python.emit import emit_located  # which takes Jinja2
 
@@ -141,11 +142,11 @@ class Program:
 
         return emit(self.lowered.functions(stem), self._imports, header, comments)
 
-    @cached_property
+    @kept
     def _imports(self) -> list[str]:
         return import_lines(self.lowered.functions(self.stem))
 
-    @cached_property
+    @kept
     def path(self) -> Path:
         """The file that holds `source`."""
         return store.write_source(self.source, self.stem)
@@ -169,11 +170,11 @@ class Program:
             return self.run_uncompiled
         return self.compiled if way is None else partial(way, self)
 
-    @cached_property
+    @kept
     def _stops(self) -> bool:
         return stops(self.graph)
 
-    @cached_property
+    @kept
     def compiled(self) -> Runner:
         """A call of machine code; asked for the first time, it is made."""
         kernels = self._kernels
@@ -186,7 +187,7 @@ class Program:
         """The names of its machine code in the cache, once it is compiled."""
         return [machine.entry_of(one) for one in self.__dict__.get("_kernels", ())]
 
-    @cached_property
+    @kept
     def _kernels(self) -> list[Kernel]:
         program = self.lowered
         if not program.kernels:

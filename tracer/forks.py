@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 LONGEST_WAIT = 60.0
 """Seconds after which a process is forked all the same: what is waited for may itself wait for the fork."""
@@ -64,14 +64,35 @@ def _free_locks() -> None:
         lock._at_fork_reinit()
 
 
+if TYPE_CHECKING:
+    from functools import cached_property as kept
+else:
+
+    class kept:
+        """An attribute that is made when it is asked for first; from then on it is in the instance's dict.
+
+        Threads that ask at once may each make it, and all get the first. That of `functools` holds a lock
+        meanwhile in Python 3.11, which a fork leaves taken; and what traces or compiles may hold none.
+        """
+
+        def __init__(self, make: Callable[[Any], Any]) -> None:
+            self._make = make
+            self.__doc__ = make.__doc__
+
+        def __set_name__(self, owner: type, name: str) -> None:
+            self._name = name
+
+        def __get__(self, instance: Any, owner: Any = None) -> Any:
+            if instance is None:
+                return self
+            return instance.__dict__.setdefault(self._name, self._make(instance))
+
+
 _making = new_reentrant_lock()
 
 
 class made_once:
-    """An attribute that is made when it is asked for first, and found in the instance's dict from then on.
-
-    That of `functools` holds a lock of its own meanwhile in Python 3.11, which a fork leaves taken.
-    """
+    """As `kept`, of which there is one only: it is made under a lock, so it may neither trace nor compile."""
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self._make = make

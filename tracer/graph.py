@@ -12,7 +12,6 @@ import itertools
 from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -21,6 +20,7 @@ import numpy as np
 
 from . import dims
 from .errors import EagerOnlyError, GraphError, LeakedTraceError
+from .forks import kept
 from .lost_numbers import traced_number
 from .operator import Operator, Parts, Value, Walk
 from .ops import creation
@@ -277,7 +277,7 @@ class Graph:
     outputs: tuple[Node, ...]
     origin: Origin = UNKNOWN
 
-    @cached_property
+    @kept
     def nodes(self) -> tuple[Node, ...]:
         """All nodes that the outputs need, operands first, in the order in which they were made."""
         return tuple(toposort(self.outputs))

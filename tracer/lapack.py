@@ -13,7 +13,6 @@ import importlib.util
 import math
 import sys
 from collections.abc import Sequence
-from functools import cached_property
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .forks import kept
 from .records import record
 from .spec import real_dtype
 
@@ -55,12 +55,12 @@ class Routine:
     """Whether matrices are of complex numbers, in generated code pairs of real ones. Values are real, but for
     those of general matrices, which real ones have in two arrays."""
 
-    @cached_property
+    @kept
     def tokens(self) -> list[str]:
         left_out = OF_REAL if self.is_complex else OF_COMPLEX
         return [one for one in self.text.split() if one not in left_out]
 
-    @cached_property
+    @kept
     def parameters(self) -> list[str]:
         """What a call is given: extents and arrays, in the order in which they come first."""
         return [
@@ -73,16 +73,16 @@ class Routine:
         """What LAPACK calls it, for the dtype of real numbers."""
         return LETTERS[dtype][self.is_complex] + self.function
 
-    @cached_property
+    @kept
     def arrays(self) -> list[str]:
         """Those of the parameters that are no extents, which come first."""
         return [one for one in self.parameters if one not in EXTENTS]
 
-    @cached_property
+    @kept
     def rank(self) -> int:
         return len(self.parameters) - len(self.arrays)
 
-    @cached_property
+    @kept
     def place_of_checked(self) -> int:
         return self.arrays.index(CHECKED)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from functools import cached_property
 
 from pullback.tracer.errors import PullbackError
 
+from ...tracer.forks import kept
 from ...tracer.records import record
 from .expressions import Buffer
 from .statements import THREADS, Function, Sharing, buffers
@@ -78,7 +78,7 @@ class Program:
         """The functions under these names."""
         return [replace(one.function, name=name) for one, name in zip(self.kernels, self.names(stem))]
 
-    @cached_property
+    @kept
     def _used(self) -> list[set[Buffer]]:
         return [buffers(one.function.statements, asked=False) for one in self.kernels]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ...tracer.forks import kept
 from ...tracer.records import record
 from .expressions import Buffer
 
@@ -55,7 +55,7 @@ class Memory:
         marks = np.ndarray(buffer.dims, f"u{buffer.dtype.itemsize}", self.marks, offset)
         return Memory(values, marks, mark)
 
-    @cached_property
+    @kept
     def written(self) -> int:
         """What the marks of an element are that this buffer has written."""
         return int.from_bytes(bytes([self.mark]) * self.values.itemsize, "little")
@@ -64,7 +64,7 @@ class Memory:
         self.values[...] = values
         self.marks[...] = self.written
 
-    @cached_property
+    @kept
     def address(self) -> int:
         """Of its first element."""
         first: int = self.values.__array_interface__["data"][0]

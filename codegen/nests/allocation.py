@@ -18,7 +18,6 @@ rows has memory of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from pullback.tracer.loop import LoopNode
 from pullback.tracer.ops.control import loop_result
 from pullback.tracer.spec import Spec
 
+from ...tracer.forks import kept
 from ...tracer.records import record
 from ..cost.machine import this_machine
 from .blocking import rows_of_block
@@ -275,7 +275,7 @@ class Allocation:
 
     # --- arrays in the memory of others -------------------------------------------------------------------
 
-    @cached_property
+    @kept
     def loans(self) -> dict[Node, Loan]:
         """For scratch that needs no memory of its own, where it lies; the largest is placed first."""
         is_worth_lending = this_machine().is_worth_lending

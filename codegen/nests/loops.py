@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import field
-from functools import cached_property
 
 from pullback.tracer.graph import Graph, Node, new_node
 from pullback.tracer.loop import LoopNode, is_loop, loops_of
@@ -20,6 +19,7 @@ from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.control import loop_result
 from pullback.tracer.ops.windows import PLACE
 
+from ...tracer.forks import kept
 from ...tracer.records import record
 from ..cost.machine import EXPENSIVE
 from ..host import runs_on_host
@@ -62,13 +62,13 @@ class StepLoop:
     in_storage: dict[Node, tuple[Node, Index]] = field(default_factory=dict)
     """Results of the body that are computed straight into a row of a history or a stack."""
 
-    @cached_property
+    @kept
     def merged(self) -> frozenset[Node]:
         """The values of the body whose dimensions a reader merges."""
         readers = (one for one in self.node.body.nodes if one.operator is m.reshape)
         return frozenset(operand for one in readers if merges_dimensions(one) for operand in one.operands)
 
-    @cached_property
+    @kept
     def steps(self) -> Axis:
         """Its steps as an axis."""
         return Axis(self.count)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
@@ -21,6 +20,7 @@ from pullback.tracer.ops import reduction as r
 from pullback.tracer.ops.contraction import contract, split_subscripts
 from pullback.tracer.origin import located_at
 
+from ...tracer.forks import kept
 from ..blas import LARGEST_EXTENT
 from ..cost.machine import this_machine
 
@@ -72,7 +72,7 @@ class Indices:
 
     # --- the call -----------------------------------------------------------------------------------------
 
-    @cached_property
+    @kept
     def matrix(self) -> tuple[str, str, str]:
         """The rows, columns and summed indices of the matrices of one call, each a run that counts as one."""
         runs = [self._largest_run(role) for role in (self.rows, self.columns, self.summed)]

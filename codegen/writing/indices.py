@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import field
-from functools import cached_property
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from pullback.tracer.dims import (
 from pullback.tracer.graph import Node
 from pullback.tracer.spec import INT64
 
+from ...tracer.forks import kept
 from ...tracer.records import record
 from .. import ir
 from ..host import HostCall
@@ -70,7 +70,7 @@ class Arrays:
     host_calls: dict[HostCall, str] = field(default_factory=dict)
     """What functions that Python runs are called."""
 
-    @cached_property
+    @kept
     def names(self) -> frozenset[str]:
         """What the arrays are called."""
         return frozenset(one.name for one in self.buffers.values())
@@ -164,7 +164,7 @@ class IndexWriter:
         is_known = base in self._extents or base in self._arrays_with
         return self.index(of_symbol(symbol), Scope(None, None)) if is_known else self.extent(symbol)
 
-    @cached_property
+    @kept
     def _arrays_with(self) -> dict[Symbol, ir.Expr]:
         """Extents of the arrays of this function, by their symbols."""
         found: dict[Symbol, ir.Expr] = {}

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import AnomalyError
+from ...tracer.forks import kept
 from ...tracer.ops.control import Body
 from ...tracer.records import record
 from ...tracer.trace import ENDLESS_TURNS, Guard, Stream, answers_of
@@ -44,7 +44,7 @@ class Path:
         self.turns = [guard.turns for guard in traced.guards.guards]
         self.lines = [(guard.origin.filename, guard.origin.line) for guard in traced.guards.guards]
 
-    @cached_property
+    @kept
     def variant(self) -> Variant:
         """The whole path as one program."""
         assert self.make_variant is not None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from ...codegen.options import Options
 from ...tracer.collection import paused_collection
 from ...tracer.effects import held_back
-from ...tracer.forks import before_forks, new_lock
+from ...tracer.forks import before_forks, kept, new_lock
 from ...tracer.graph import Graph
 from ...tracer.interpret import evaluate_graph
 from ...tracer.ops.movement import reshape
@@ -89,7 +88,7 @@ class Variant(Runs):
         self.forward = self.pair.forward if self.differentiable else self._build_forward()
         self._lock = new_lock()
 
-    @cached_property
+    @kept
     def pair(self) -> Pair | TapePair:
         from ...codegen.pipeline import build_forward, build_pair  # not at start
 
@@ -114,7 +113,7 @@ class Variant(Runs):
 
         return build_forward(self.traced.graph, self.options)
 
-    @cached_property
+    @kept
     def differentiable(self) -> bool:
         """Whether a gradient is asked for, and some output has one."""
         return bool(self.wrt) and any(self.pair.connected) and bool(self.pair.cotangent_outputs)
@@ -157,7 +156,7 @@ class Variant(Runs):
             self.counters.entries.update(program.entries)
         return run
 
-    @cached_property
+    @kept
     def run_backward(self) -> Kernel:
         return self._compiled(self.pair.backward)
 
@@ -172,7 +171,7 @@ class Variant(Runs):
 
     # --- runners: closures with everything that a call needs in local variables -------------------------
 
-    @cached_property
+    @kept
     def runner(self) -> Runner:
         """What `run` calls; asked for the first time, the forward function is compiled."""
         run = self._unasked_runner()
@@ -244,7 +243,7 @@ class Variant(Runs):
         first = len(self.traced.results.leaves)
         return [(written, place) for place, written in enumerate(self.traced.written, first)]
 
-    @cached_property
+    @kept
     def _own_output(self) -> Callable[[int, Sequence[ndarray]], ndarray]:
         """What gives an output as an array that nobody else has, not even the backward pass."""
         outputs = self.forward.graph.outputs
@@ -292,7 +291,7 @@ class Variant(Runs):
 
         return run_held_back if self._has_effects else run_checked
 
-    @cached_property
+    @kept
     def _has_effects(self) -> bool:
         """Whether its code calls functions for their effect, which `copied` takes along."""
         from ...codegen.drawn_once import has_effects  # not at start
@@ -394,7 +393,7 @@ class Variant(Runs):
 
     # --- the tape -----------------------------------------------------------------------------------------
 
-    @cached_property
+    @kept
     def node_class(self) -> type[CompiledNode]:
         """`CompiledLossBackward` for the function `loss`."""
         title = "".join(part[:1].upper() + part[1:] for part in self.traced.graph.name.split("_"))
@@ -411,14 +410,14 @@ class Variant(Runs):
         graph = self.traced.graph
         return build_joint(graph, self.wrt).graph, slice(len(graph.outputs), None)
 
-    @cached_property
+    @kept
     def gives_fresh(self) -> bool:
         """Whether no two gradients may share their memory."""
         gradients = self.pair.backward.graph.outputs
         is_reshaped = any(node.operator is reshape for node in gradients)
         return len(set(gradients)) == len(gradients) and not is_reshaped
 
-    @cached_property
+    @kept
     def backward_inputs(self) -> tuple[tuple[str, int], ...]:
         """As `pair.backward_inputs`, residuals counted behind the results."""
         count = len(self.traced.graph.outputs)
@@ -433,7 +432,7 @@ class Variant(Runs):
 
     # --- derivatives of the gradient ----------------------------------------------------------------------
 
-    @cached_property
+    @kept
     def gradient_function(self) -> Callable[..., Any]:
         """The gradient as a compiled function of inputs and cotangents, with a backward of its own."""
         graph, wrt, recorded = self.traced.graph, self.wrt, self.pair.cotangent_outputs

@@ -8,7 +8,6 @@ rows are loops like any others; what long rows have besides is added where it be
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ShapeError, UnsupportedError
+from ...tracer.forks import kept
 from ...tracer.records import record
 from ...tracer.trace import is_tracing
 from ..autograd.custom_rules import custom_vjp
@@ -96,11 +96,11 @@ class Sparse:
     def __class__(self) -> Any:
         return type(self._real)
 
-    @functools.cached_property
+    @kept
     def _by_rows(self) -> Elements:
         return Elements.of(self._real.tocsr())
 
-    @functools.cached_property
+    @kept
     def _by_columns(self) -> Elements:
         return Elements.of(self._real.T.tocsr())
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.dims import OF_FLOATS
+from ...tracer.forks import kept
 from ...tracer.trace import is_tracing
 from ...tracer.tracebacks import calling_for_users
 from ..captures import randomness
@@ -71,7 +72,7 @@ class StandIns:
             for real, function in functions.items()
         }
 
-    @functools.cached_property
+    @kept
     def _modules(self) -> dict[int, tuple[frozenset[str], ModuleType | None]]:
         """By the id of a module what else its attributes are, and what stands for it."""
         made: dict[int, tuple[frozenset[str], ModuleType | None]] = {}

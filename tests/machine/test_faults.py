@@ -15,7 +15,7 @@ import pullback as pb
 from pullback.codegen.machine import compile as machine
 from pullback.tracer import forks
 from pullback.tracer import uninterrupted as uninterrupted_work
-from pullback.tracer.forks import before_forks
+from pullback.tracer.forks import before_forks, kept
 from pullback.tracer.uninterrupted import uninterrupted
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and forks of POSIX")
@@ -226,3 +226,21 @@ def test_a_fork_waits_for_what_must_not_be_cut_in_two() -> None:
     with before_forks():
         order.append("later")
     assert order == ["work", "fork", "later"]
+
+
+def test_threads_that_ask_for_an_attribute_at_once_wait_for_no_lock_and_get_one_object() -> None:
+    at_once = threading.Barrier(2)
+
+    class Held:
+        @kept
+        def value(self) -> object:
+            at_once.wait(timeout=10.0)  # raises in both threads if one of them does not come
+            return object()
+
+    held, found = Held(), list[object]()
+    threads = [threading.Thread(target=lambda: found.append(held.value)) for _ in range(2)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(found) == 2 and found[0] is found[1] is held.value

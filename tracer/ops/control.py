@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from ..dims import Formula, formulas_in, spelled
 from ..errors import GraphError, ShapeError
+from ..forks import kept
 from ..interpret import evaluate_graph
 from ..operator import Array, declare
 from ..records import record
@@ -76,12 +77,12 @@ class Body:
     """The body with the same inputs that this one has more results than."""
     rule: Rule | None = None
 
-    @cached_property
+    @kept
     def structure(self) -> tuple[Any, ...]:
         """What the graph computes, without names and places: equal for bodies that compute the same."""
         return self._structure(spelled)
 
-    @cached_property
+    @kept
     def structure_of_any_sizes(self) -> tuple[Any, ...]:
         """The same, whatever sizes are called: equal where those that agree do so in both bodies."""
         names: dict[int, str] = {}
