@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .test_layering import MODULES, imports
+from .test_layering import MODULES, imports_of
 
 PARTS = "pullback.codegen.machine.numba_backend.parts"
 """The one file that imports Numba; others take what they need from there."""
@@ -111,8 +111,8 @@ def test_the_names_of_numba_that_are_used() -> None:
 def test_one_file_imports_numba() -> None:
     importing = {
         module
-        for module, path in MODULES.items()
-        for _, name in imports(module, path.read_text(encoding="utf-8"))
+        for module in MODULES
+        for _, name in imports_of(module)
         if name.split(".")[0] == "numba"
     }
     assert importing == {PARTS}
@@ -120,8 +120,8 @@ def test_one_file_imports_numba() -> None:
 
 def test_nothing_private_of_llvmlite_is_used() -> None:
     """Attributes with an underscore, but for those of the object itself and of the file's own classes."""
-    for module, path in MODULES.items():
-        reads = imports(module, path.read_text(encoding="utf-8"))
+    for module in MODULES:
+        reads = imports_of(module)
         if not any(name.startswith("llvmlite") for _, name in reads) or module == PARTS:
             continue
         own = {node.name for node in ast.walk(tree(module)) if isinstance(node, ast.FunctionDef)}
