@@ -1,7 +1,7 @@
 """The declared distributions in arithmetic of many digits: what their functions are in far tails.
 
-Their module is run once more with mpmath's functions in the place of ours, and with plain definitions in the
-place of what is written so that nothing cancels. So each formula is there a second time, and only our
+Their modules are run once more with mpmath's functions in the place of ours, and with plain definitions in
+the place of what is written so that nothing cancels. So each formula is there a second time, and only our
 rounding differs. That the formulas are right, tests show against SciPy.
 """
 
@@ -15,8 +15,14 @@ from typing import Any
 
 import mpmath as mp
 
-from pullback.runtime.scipy_api.distributions import continuous, formulas
-from pullback.runtime.scipy_api.distributions.declaration import VANISHES, Declaration
+from pullback.runtime.scipy_api.distributions import continuous, extremes, formulas
+from pullback.runtime.scipy_api.distributions.declaration import (
+    POSITIVE,
+    UNIT,
+    VANISHES,
+    Declaration,
+    any_shapes,
+)
 
 Number = Any
 
@@ -81,6 +87,7 @@ FUNCTIONS: dict[str, Any] = {
     "skewnorm_sf": lambda z, a: mp.quad(lambda t: 2 * mp.npdf(t) * _normal(a * t), [z, z + 1, mp.inf]),
     "log_share_of_rate": lambda log_rate: _log(-mp.expm1(-mp.exp(log_rate))) - log_rate,
     "LOG_2": mp.log(2), "LOG_2_PI": mp.log(2 * mp.pi), "Declaration": Declaration, "VANISHES": VANISHES,
+    "POSITIVE": POSITIVE, "UNIT": UNIT, "any_shapes": any_shapes,
 }  # fmt: skip
 UNUSED = dict.fromkeys((
     "ndtri", "betaincinv", "betainccinv", "gammaincinv", "gammainccinv", "erfcinv", "stdtrit", "vonmises_cdf",
@@ -90,9 +97,9 @@ UNUSED = dict.fromkeys((
 
 
 def declarations() -> dict[str, Declaration]:
-    own = _run_again(formulas, {})
-    found: dict[str, Declaration] = _run_again(continuous, {"formulas": SimpleNamespace(**own)})["CONTINUOUS"]
-    return found
+    own = {"formulas": SimpleNamespace(**_run_again(formulas, {}))}
+    found: dict[str, Declaration] = _run_again(continuous, own)["CONTINUOUS"]
+    return found | _run_again(extremes, own)["EXTREMES"]
 
 
 def _run_again(module: ModuleType, given: dict[str, Any]) -> dict[str, Any]:

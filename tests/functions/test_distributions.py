@@ -18,6 +18,7 @@ from scipy_rows import EXTREME, FURTHER, INTEGER_SHAPES, OF_NO_DENSITY, PLACES, 
 import pullback as pb
 from pullback.runtime.scipy_api.distributions import NAMES
 from pullback.runtime.scipy_api.distributions.continuous import CONTINUOUS
+from pullback.runtime.scipy_api.distributions.extremes import EXTREMES
 from pullback.runtime.scipy_api.distributions.univariate import DECLARATIONS
 
 pytestmark = pytest.mark.part(10)
@@ -105,7 +106,7 @@ def far_out(name: str, shapes: tuple[float, ...]) -> list[float]:
 
 
 @pytest.mark.drawn(4)
-@pytest.mark.parametrize("name", CONTINUOUS)
+@pytest.mark.parametrize("name", CONTINUOUS | EXTREMES)
 def test_tails_are_those_of_mpmath(name: str) -> None:
     """Values, and derivatives of logarithms by all arguments, relative to what they are."""
     real = getattr(stats, name)

@@ -1,16 +1,17 @@
 """The continuous distributions of `scipy.stats` that Tensors have, in standard form and with SciPy's shapes.
 
+Those of extremes and lifetimes are in `extremes.py`, seldom ones in `less_common.py`.
+
 Formulas: Johnson, Kotz, Balakrishnan, Continuous Univariate Distributions, 2nd edition (1994, 1995).
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from ..special_ufuncs import expm1_over, of_beta_ratio
+from ..special_ufuncs import of_beta_ratio
 from . import formulas
-from .declaration import VANISHES, Declaration
+from .declaration import POSITIVE, UNIT, VANISHES, Declaration, any_shapes
 from .elements import (
     LOG_2,
     LOG_2_PI,
@@ -41,15 +42,12 @@ from .elements import (
     log1p,
     log_betainc,
     log_betaincc,
-    log_complement,
     log_difference,
     log_gammainc,
     log_gammaincc,
-    log_less_than,
     log_ndtr,
     log_normal_density,
     log_of_beta_ratio,
-    log_share_of_rate,
     log_sigmoid,
     logaddexp,
     logit,
@@ -72,14 +70,6 @@ from .elements import (
     xlog1py,
     xlogy,
 )  # fmt: skip
-
-POSITIVE = (0.0, math.inf)
-UNIT = (0.0, 1.0)
-
-
-def _any(*shapes: Any) -> list[Any]:
-    return [one == one for one in shapes]
-
 
 NORMAL = Declaration(
     log_normal_density, cumulative=ndtr, log_cumulative=log_ndtr, quantile=ndtri, symmetric=True,
@@ -233,135 +223,6 @@ CONTINUOUS: dict[str, Declaration] = {
             m, 4.0, lambda m: 2.0 * m * m * (n + m - 2.0) / (n * (m - 2.0) ** 2 * (m - 4.0))
         ),
     ),
-    "weibull_min": Declaration(
-        lambda z, c: log(c) + xlogy(c - 1.0, z) - z**c,
-        log_survival=lambda z, c: -(z**c),
-        log_cumulative=lambda z, c: log_less_than(c * log(z)),
-        cumulative=lambda z, c: -expm1(-(z**c)),
-        quantile=lambda q, c: (-log1p(-q)) ** (1.0 / c),
-        upper_quantile=lambda q, c: (-log(q)) ** (1.0 / c),
-        support=POSITIVE,
-        powers=(lambda c: c - 1.0, None),
-        mean=lambda c: exp(lgamma(1.0 + 1.0 / c)),
-        variance=lambda c: exp(lgamma(1.0 + 2.0 / c)) - exp(2.0 * lgamma(1.0 + 1.0 / c)),
-        entropy=lambda c: -formulas.EULER / c - log(c) + formulas.EULER + 1.0,
-    ),
-    "weibull_max": Declaration(
-        lambda z, c: log(c) + xlogy(c - 1.0, -z) - (-z) ** c,
-        log_cumulative=lambda z, c: -((-z) ** c),
-        log_survival=lambda z, c: log_less_than(c * log(-z)),
-        survival=lambda z, c: -expm1(-((-z) ** c)),
-        quantile=lambda q, c: -((-log(q)) ** (1.0 / c)),
-        upper_quantile=lambda q, c: -((-log1p(-q)) ** (1.0 / c)),
-        support=(-math.inf, 0.0),
-        powers=(None, lambda c: c - 1.0),
-        inside=-0.5,
-        mean=lambda c: -exp(lgamma(1.0 + 1.0 / c)),
-        variance=lambda c: exp(lgamma(1.0 + 2.0 / c)) - exp(2.0 * lgamma(1.0 + 1.0 / c)),
-        entropy=lambda c: -formulas.EULER / c - log(c) + formulas.EULER + 1.0,
-    ),
-    "exponweib": Declaration(
-        lambda z, a, c: (
-            log(a) + log(c) + (a - 1.0) * log_share_of_rate(c * log(z)) - z**c + xlogy(a * c - 1.0, z)
-        ),
-        log_cumulative=lambda z, a, c: a * log_less_than(c * log(z)),
-        survival=lambda z, a, c: -expm1(a * log_less_than(c * log(z))),
-        quantile=lambda q, a, c: (-log1p(-(q ** (1.0 / a)))) ** (1.0 / c),
-        upper_quantile=lambda q, a, c: (-log_complement(log1p(-q) / a)) ** (1.0 / c),
-        support=POSITIVE,
-        powers=(lambda a, c: a * c - 1.0, None),
-    ),
-    "gumbel_r": Declaration(
-        lambda z: -z - exp(-z),
-        least=-700.0,
-        log_cumulative=lambda z: -exp(-z),
-        log_survival=lambda z: log_less_than(-z),
-        survival=lambda z: -expm1(-exp(-z)),
-        quantile=lambda q: -log(-log(q)),
-        upper_quantile=lambda q: -log(-log1p(-q)),
-        mean=formulas.EULER,
-        variance=math.pi**2 / 6.0,
-        entropy=formulas.EULER + 1.0,
-    ),
-    "gumbel_l": Declaration(
-        lambda z: z - exp(z),
-        largest=700.0,
-        log_survival=lambda z: -exp(z),
-        log_cumulative=log_less_than,
-        cumulative=lambda z: -expm1(-exp(z)),
-        quantile=lambda q: log(-log1p(-q)),
-        upper_quantile=lambda q: log(-log(q)),
-        mean=-formulas.EULER,
-        variance=math.pi**2 / 6.0,
-        entropy=formulas.EULER + 1.0,
-    ),
-    "pareto": Declaration(
-        lambda z, b: log(b) - (b + 1.0) * log(z),
-        log_survival=lambda z, b: -b * log(z),
-        cumulative=lambda z, b: -expm1(-b * log(z)),
-        quantile=lambda q, b: exp(-log1p(-q) / b),
-        upper_quantile=lambda q, b: exp(-log(q) / b),
-        support=(1.0, math.inf),
-        inside=1.5,
-        mean=lambda b: formulas.where_above(b, 1.0, lambda b: b / (b - 1.0)),
-        variance=lambda b: formulas.where_above(b, 2.0, lambda b: b / ((b - 1.0) ** 2 * (b - 2.0))),
-        entropy=lambda b: 1.0 + 1.0 / b - log(b),
-    ),
-    "lomax": Declaration(
-        lambda z, c: log(c) - (c + 1.0) * log1p(z),
-        log_survival=lambda z, c: -c * log1p(z),
-        cumulative=lambda z, c: -expm1(-c * log1p(z)),
-        quantile=lambda q, c: expm1(-log1p(-q) / c),
-        upper_quantile=lambda q, c: expm1(-log(q) / c),
-        support=POSITIVE,
-        mean=lambda c: formulas.where_above(c, 1.0, lambda c: 1.0 / (c - 1.0)),
-        variance=lambda c: formulas.where_above(c, 2.0, lambda c: c / ((c - 1.0) ** 2 * (c - 2.0))),
-        entropy=lambda c: 1.0 + 1.0 / c - log(c),
-    ),
-    "genpareto": Declaration(
-        lambda z, c: -(c + 1.0) * formulas.pareto(z, c),
-        log_survival=lambda z, c: -formulas.pareto(z, c),
-        cumulative=lambda z, c: -expm1(-formulas.pareto(z, c)),
-        quantile=lambda q, c: -log1p(-q) * expm1_over(-c * log1p(-q)),
-        upper_quantile=lambda q, c: -log(q) * expm1_over(-c * log(q)),
-        support=(0.0, lambda c: formulas.bound(-c, c < 0.0)),
-        powers=(None, lambda c: formulas.bound(-c, c < 0.0) - 1.0),
-        valid=_any,
-        inside=lambda c: 0.5 / (1.0 + abs_(c)),
-        mean=lambda c: formulas.where_above(-c, -1.0, lambda less: 1.0 / (1.0 + less)),
-        variance=lambda c: formulas.where_above(
-            -c, -0.5, lambda less: 1.0 / ((1.0 + less) ** 2 * (1.0 + 2.0 * less))
-        ),
-        entropy=lambda c: 1.0 + c,
-    ),
-    "genextreme": Declaration(
-        lambda z, c: (1.0 - c) * formulas.extreme(z, c) - exp(formulas.extreme(z, c)),
-        least=lambda c: -700.0 * expm1_over(700.0 * c),
-        log_cumulative=lambda z, c: -exp(formulas.extreme(z, c)),
-        log_survival=lambda z, c: log_less_than(formulas.extreme(z, c)),
-        survival=lambda z, c: -expm1(-exp(formulas.extreme(z, c))),
-        quantile=lambda q, c: -log(-log(q)) * expm1_over(c * log(-log(q))),
-        upper_quantile=lambda q, c: -log(-log1p(-q)) * expm1_over(c * log(-log1p(-q))),
-        support=(lambda c: -formulas.bound(-c, c < 0.0), lambda c: formulas.bound(c, c > 0.0)),
-        valid=_any,
-        inside=0.0,
-        powers=VANISHES,
-        mean=lambda c: formulas.where_above(c, -1.0, formulas.extreme_mean),
-        variance=lambda c: formulas.where_above(c, -0.5, formulas.extreme_variance),
-        entropy=lambda c: formulas.EULER * (1.0 - c) + 1.0,
-    ),
-    "rayleigh": Declaration(
-        lambda z: log(z) - 0.5 * z * z,
-        log_survival=lambda z: -0.5 * z * z,
-        cumulative=lambda z: -expm1(-0.5 * z * z),
-        quantile=lambda q: sqrt(-2.0 * log1p(-q)),
-        upper_quantile=lambda q: sqrt(-2.0 * log(q)),
-        support=POSITIVE,
-        powers=(1.0, None),
-        mean=math.sqrt(math.pi / 2.0),
-        variance=2.0 - math.pi / 2.0,
-        entropy=0.5 * formulas.EULER + 1.0 - 0.5 * LOG_2,
-    ),
     "maxwell": Declaration(
         lambda z: 0.5 * math.log(2.0 / math.pi) + 2.0 * log(z) - 0.5 * z * z,
         cumulative=lambda z: gammainc(1.5, 0.5 * z * z),
@@ -423,22 +284,6 @@ CONTINUOUS: dict[str, Declaration] = {
         mean=lambda a: formulas.where_above(a, 1.0, lambda a: 1.0 / (a - 1.0)),
         variance=lambda a: formulas.where_above(a, 2.0, lambda a: 1.0 / ((a - 1.0) ** 2 * (a - 2.0))),
     ),
-    "invweibull": Declaration(
-        lambda z, c: log(c) - (c + 1.0) * log(z) - z ** (-c),
-        log_cumulative=lambda z, c: -(z ** (-c)),
-        log_survival=lambda z, c: log_less_than(-c * log(z)),
-        survival=lambda z, c: -expm1(-(z ** (-c))),
-        quantile=lambda q, c: (-log(q)) ** (-1.0 / c),
-        upper_quantile=lambda q, c: (-log1p(-q)) ** (-1.0 / c),
-        least=lambda c: exp(-700.0 / c),
-        support=POSITIVE,
-        powers=VANISHES,
-        mean=lambda c: formulas.where_above(c, 1.0, lambda c: exp(lgamma(1.0 - 1.0 / c))),
-        variance=lambda c: formulas.where_above(
-            c, 2.0, lambda c: exp(lgamma(1.0 - 2.0 / c)) - exp(2.0 * lgamma(1.0 - 1.0 / c))
-        ),
-        entropy=lambda c: 1.0 + formulas.EULER + formulas.EULER / c - log(c),
-    ),
     "invgauss": Declaration(
         formulas.inverse_gauss,
         log_cumulative=formulas.inverse_gauss_log_cumulative,
@@ -456,39 +301,6 @@ CONTINUOUS: dict[str, Declaration] = {
         powers=VANISHES,
         mean=1.0,
         variance=1.0,
-    ),
-    "fisk": Declaration(
-        lambda z, c: log(c) + xlogy(c - 1.0, z) - 2.0 * softplus(c * log(z)),
-        log_cumulative=lambda z, c: log_sigmoid(c * log(z)),
-        cumulative=lambda z, c: sigmoid(c * log(z)),
-        log_survival=lambda z, c: log_sigmoid(-c * log(z)),
-        quantile=lambda q, c: exp(logit(q) / c),
-        upper_quantile=lambda q, c: exp(-logit(q) / c),
-        support=POSITIVE,
-        powers=(lambda c: c - 1.0, None),
-        mean=lambda c: formulas.where_above(c, 1.0, lambda c: math.pi / (c * sin(math.pi / c))),
-        variance=lambda c: formulas.where_above(
-            c,
-            2.0,
-            lambda c: 2.0 * math.pi / (c * sin(2.0 * math.pi / c)) - (math.pi / (c * sin(math.pi / c))) ** 2,
-        ),
-        entropy=lambda c: 2.0 - log(c),
-    ),
-    "burr": Declaration(
-        lambda z, c, d: log(c) + log(d) + xlogy(c * d - 1.0, z) - (d + 1.0) * softplus(c * log(z)),
-        log_cumulative=lambda z, c, d: -d * softplus(-c * log(z)),
-        quantile=lambda q, c, d: expm1(-log(q) / d) ** (-1.0 / c),
-        upper_quantile=lambda q, c, d: expm1(-log1p(-q) / d) ** (-1.0 / c),
-        support=POSITIVE,
-        powers=(lambda c, d: c * d - 1.0, None),
-    ),
-    "burr12": Declaration(
-        lambda z, c, d: log(c) + log(d) + xlogy(c - 1.0, z) - (d + 1.0) * softplus(c * log(z)),
-        log_survival=lambda z, c, d: -d * softplus(c * log(z)),
-        quantile=lambda q, c, d: expm1(-log1p(-q) / d) ** (1.0 / c),
-        upper_quantile=lambda q, c, d: expm1(-log(q) / d) ** (1.0 / c),
-        support=POSITIVE,
-        powers=(lambda c, d: c - 1.0, None),
     ),
     "loggamma": Declaration(
         lambda z, c: c * z - exp(z) - lgamma(c),
@@ -512,15 +324,6 @@ CONTINUOUS: dict[str, Declaration] = {
         support=POSITIVE,
         powers=(lambda a, c: where(c > 0.0, c * a - 1.0, math.inf), None),
         valid=lambda a, c: [a > 0.0, c != 0.0],
-    ),
-    "gompertz": Declaration(
-        lambda z, c: log(c) + z - c * expm1(z),
-        log_survival=lambda z, c: -c * expm1(z),
-        cumulative=lambda z, c: -expm1(-c * expm1(z)),
-        quantile=lambda q, c: log1p(-log1p(-q) / c),
-        upper_quantile=lambda q, c: log1p(-log(q) / c),
-        support=POSITIVE,
-        largest=709.0,
     ),
     "powerlaw": Declaration(
         lambda z, a: log(a) + xlogy(a - 1.0, z),
@@ -572,7 +375,7 @@ CONTINUOUS: dict[str, Declaration] = {
         lambda z, a: LOG_2 + log_normal_density(z) + log_ndtr(a * z),
         cumulative=skewnorm_cdf,
         survival=skewnorm_sf,
-        valid=_any,
+        valid=any_shapes,
         mean=lambda a: math.sqrt(2.0 / math.pi) * a / sqrt(1.0 + a * a),
         variance=lambda a: 1.0 - 2.0 / math.pi * a * a / (1.0 + a * a),
     ),

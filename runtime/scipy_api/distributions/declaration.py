@@ -17,10 +17,17 @@ Bound = float | Function
 
 VANISHES = (math.inf, math.inf)
 """Powers of a density that is 0 at both ends."""
+POSITIVE = (0.0, math.inf)
+UNIT = (0.0, 1.0)
 
 
 def _positive(*shapes: Any) -> list[Any]:
     return [one > 0.0 for one in shapes]
+
+
+def any_shapes(*shapes: Any) -> list[Any]:
+    """What holds for all parameters but nan."""
+    return [one == one for one in shapes]
 
 
 @record(frozen=True)

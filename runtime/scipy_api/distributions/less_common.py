@@ -9,7 +9,7 @@ import math
 
 from ..special_ufuncs import log1p_over
 from . import formulas
-from .declaration import VANISHES, Declaration
+from .declaration import POSITIVE, UNIT, VANISHES, Declaration
 from .elements import (
     LOG_2,
     LOG_2_PI,
@@ -66,8 +66,6 @@ from .elements import (
     xlogy,
 )  # fmt: skip
 
-POSITIVE = (0.0, math.inf)
-UNIT = (0.0, 1.0)
 MOYAL = formulas.EULER + LOG_2
 MIELKE = Declaration(
     lambda z, k, s: log(k) + xlogy(k - 1.0, z) - (1.0 + k / s) * softplus(s * log(z)),

@@ -34,12 +34,13 @@ from .continuous import CONTINUOUS
 from .declaration import Bound, Declaration, Function
 from .discrete import DISCRETE
 from .elements import exp, floor, is_everywhere, isfinite, log, sqrt, where
+from .extremes import EXTREMES
 from .less_common import LESS_COMMON
 from .sampled import Distributed
 
 FLOAT64 = np.dtype(np.float64)
 DECLARATIONS: dict[str, Declaration] = (
-    CONTINUOUS | {"reciprocal": CONTINUOUS["loguniform"]} | LESS_COMMON | DISCRETE
+    CONTINUOUS | {"reciprocal": CONTINUOUS["loguniform"]} | EXTREMES | LESS_COMMON | DISCRETE
 )
 
 
