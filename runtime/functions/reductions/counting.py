@@ -35,7 +35,7 @@ from ..declared import any as any_of
 from ..declared import sum as sum_of
 from ..elements.comparison import where
 from ..loops.control_flow import scan
-from ..selections.indexing import true_positions
+from ..selections.parsed_index import true_positions
 from ..selections.selection import index_add, index_select, values_of
 from ..shapes.joining import cat
 from ..shapes.movement import expand_to, movedim, reshape_to

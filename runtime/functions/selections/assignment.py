@@ -22,7 +22,8 @@ from ...values.tensor import PartAt, Tensor, mark_written, require_writable
 from ...values.value_kinds import Auxiliary, NumpyTensor
 from ..common import require_fitting_dtype
 from ..shapes.movement import reshape_to
-from .indexing import updated, view_at, without_bytes, without_leading
+from .indexing import updated, view_at, without_leading
+from .parsed_index import without_bytes
 
 
 def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:

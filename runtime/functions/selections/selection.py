@@ -43,7 +43,8 @@ from ..common import (
 from ..shapes.joining import stack
 from ..shapes.movement import expand_to, permuted, reshape_to
 from ..shapes.parts import along, part, positions_along
-from .indexing import first_true_positions, getitem, true_positions, updated, wrapped_indices
+from .indexing import getitem, updated
+from .parsed_index import first_true_positions, true_positions, wrapped_indices
 
 __all__ = [
     "argwhere", "gather", "index_add", "index_copy", "index_fill", "index_put", "index_select",
