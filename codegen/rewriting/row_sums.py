@@ -1,22 +1,14 @@
 """Whether a result is a sum over rows of data, proven on the graph, and which values add up to it.
 
-Each value of the graph is found to be one of these, from what it is computed of and by what:
-
-- `Shared`: it does not depend on rows;
-- `Rows`: one of its dimensions counts the rows, and what is at a row depends on this row alone;
-- `Numbers`: the numbers of the rows themselves, which name rows but have no other meaning;
-- `Power`: a power of the number of rows;
-- `Total`: a sum over rows, of which linear operators make others: sums as they are, sums divided by the
-  number of rows (means) or by another sum (weighted means), and a shared value, which counts once.
-
-A value that is none of them, as one that rows are centred by, is refused, at the user's line. So parts of the
-data may be computed anywhere: sums of parts add up, and are divided at last.
+Each value of the graph is found to be of a kind (`row_kinds.py`), from what it is computed of and by what. A
+value that is of none, as one that rows are centred by, is refused, at the user's line. So parts of the data
+may be computed anywhere: sums of parts add up, and are divided at last.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.tracer.dims import Computed, Formula, Source, canonical, formula_of
@@ -29,62 +21,7 @@ from pullback.tracer.origin import located_at
 from pullback.tracer.spec import reshape_groups
 
 from ...tracer.records import record
-
-
-@record(frozen=True)
-class Shared:
-    """A value that does not depend on rows."""
-
-    of_parameters: bool
-
-
-@record(frozen=True)
-class Rows:
-    """A value with a dimension of rows."""
-
-    dim: int
-    of_parameters: bool
-
-
-@record(frozen=True)
-class Numbers:
-    """What the rows of a part are counted by."""
-
-    dim: int
-    of_parameters: bool = False
-
-
-@record(frozen=True)
-class Power:
-    """The number of rows, or one by it."""
-
-    exponent: int
-    of_parameters: bool = False
-
-
-COUNT = "the number of rows"
-Denominator = Node | str | None
-"""What a sum is divided by: nothing, `COUNT`, or another sum."""
-
-
-@record(frozen=True)
-class Total:
-    """Sums over rows by what each is divided by, and what is added once."""
-
-    sums: Mapping[Denominator, Node]
-    shared: Node | None = None
-    of_parameters: bool = False
-
-
-@record(frozen=True)
-class Refused:
-    """A constant that says how many rows there are in a way that parts cannot make good."""
-
-    reason: str
-    of_parameters: bool = False
-
-
-Kind = Shared | Rows | Numbers | Power | Total | Refused
+from .row_kinds import COUNT, Kind, Numbers, Power, Refused, Rows, Shared, Total
 
 
 @record(frozen=True)

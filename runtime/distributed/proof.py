@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.rewriting.row_sums import Kind, Rows, Shared, split_row_sum
+from ...codegen.rewriting.row_kinds import Kind, Rows, Shared
+from ...codegen.rewriting.row_sums import split_row_sum
 from ...tracer.dims import canonical, formula_of, spelled
 from ...tracer.errors import OutputError, SeparationError
 from ...tracer.graph import Graph, Node

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.rewriting.row_sums import Kind, Numbers, Rows, RowSum, Shared, split_row_sum
+from ...codegen.rewriting.row_kinds import Kind, Numbers, Rows, Shared
+from ...codegen.rewriting.row_sums import RowSum, split_row_sum
 from ...tracer.errors import ArgumentError, OutputError, SeparationError
 from ...tracer.graph import Graph
 from ...tracer.interpret import evaluate_graph
