@@ -189,7 +189,8 @@ class _Module(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         filename = self.__dict__["__file__"]
-        if not name.startswith("__") and "__has_run__" not in self.__dict__:
+        is_pythons = name.startswith("__") and name.endswith("__")
+        if not is_pythons and "__has_run__" not in self.__dict__:
             exec(compile(_texts[Path(filename)], filename, "exec", dont_inherit=True), self.__dict__)
             self.__dict__["__has_run__"] = True
         if name not in self.__dict__:

@@ -13,6 +13,8 @@ from pullback.runtime.autograd import direct_calls
 from pullback.runtime.tape import engine
 from pullback.testing import check_rules
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 POINT = np.array([0.3, -0.7, 1.9])
 
 

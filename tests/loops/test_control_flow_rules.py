@@ -9,7 +9,7 @@ import pytest
 import pullback as pb
 from pullback.errors import ArgumentError, DTypeError, MutationError, ShapeError, UnsupportedError
 
-pytestmark = pytest.mark.part(8)
+pytestmark = [pytest.mark.part(8), pytest.mark.usefixtures("partly_compiled")]
 
 Function = Callable[..., Any]
 X = np.arange(12.0).reshape(4, 3)
@@ -220,6 +220,7 @@ def test_numbers_take_the_dtype_of_what_they_meet(mode: Function) -> None:
 # --- code ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.machine_code
 def test_a_body_is_traced_once_whatever_the_number_of_steps(capsys: pytest.CaptureFixture[str]) -> None:
     def step(carry: Any, row: Any) -> Any:
         print("a step is traced")

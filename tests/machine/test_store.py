@@ -48,6 +48,12 @@ def test_the_same_source_is_the_same_module() -> None:
     assert module.__file__ == str(path)
 
 
+def test_a_text_runs_for_whatever_name_it_gives() -> None:
+    """Also for that of `__call__` of a class of the user's, which no module of Python's has."""
+    module = store.load_module(store.write_module("def __call___a1b2c3():\n    pass\n", "__call__"))
+    assert callable(module.__call___a1b2c3)
+
+
 def test_a_traceback_shows_the_generated_line() -> None:
     module = store.load_module(store.write_module(SOURCE, "halve"))
     with pytest.raises(TypeError) as caught:

@@ -19,6 +19,8 @@ from pullback.tracer.errors import ArgumentError, GradientError
 from pullback.tracer.graph import Graph
 from pullback.tracer.verify import verify
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 RNG = np.random.default_rng(0)
 X, W, Y = RNG.uniform(0.2, 1.5, 5), RNG.uniform(0.2, 1.5, 5), RNG.uniform(0.2, 1.5, 5)
 
@@ -486,6 +488,7 @@ def test_random_numbers_are_drawn_in_each_call() -> None:
 # --- caches -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.machine_code
 def test_a_new_shape_traces_but_compiles_nothing() -> None:
     @pb.compile
     def squared_error(x: Any, y: Any) -> Any:

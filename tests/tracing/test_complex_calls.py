@@ -13,6 +13,8 @@ import scipy.special
 
 import pullback as pb
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 RNG = np.random.default_rng(9)
 Z = RNG.standard_normal((3, 3)) + 1j * RNG.standard_normal((3, 3))
 

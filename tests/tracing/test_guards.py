@@ -18,6 +18,8 @@ from pullback.tracer.origin import UNKNOWN
 from pullback.tracer.spec import spec_of
 from pullback.tracer.trace import Guard
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 # --- paths --------------------------------------------------------------------------------------------------
 
 
@@ -137,6 +139,7 @@ def test_the_trace_decides_truths_and_the_code_the_bits_of_floats() -> None:
         assert caught.value.position == position
 
 
+@pytest.mark.machine_code
 @pytest.mark.drawn(6)
 def test_a_long_loop_is_rolled_with_its_guards() -> None:
     def descend(x: Any, a: Any) -> Any:

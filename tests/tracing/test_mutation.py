@@ -10,6 +10,8 @@ import pytest
 import pullback as pb
 from pullback.errors import MutationError
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 Array = np.ndarray
 
 

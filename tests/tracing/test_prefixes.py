@@ -12,6 +12,8 @@ from uncompiled import run_uncompiled
 import pullback as pb
 from pullback.codegen.program import Program
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 X = np.linspace(0.2, 1.4, 7)
 
 
