@@ -10,6 +10,7 @@ is recorded: the graph holds for calls in which all guards have the same answers
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -171,6 +172,17 @@ class ConstantNeeded(BaseException):
         """What was raised where they were operands, if that is the reason."""
 
 
+class DeeperRuleNeeded(BaseException):
+    """A derivative asks for the rule of a call inside of more other calls with rules than the trace has it.
+
+    No Exception, for the function must not catch it.
+    """
+
+    def __init__(self, depth: int) -> None:
+        super().__init__(depth)
+        self.depth = depth
+
+
 def itself(node: Node) -> Node:
     return node
 
@@ -231,10 +243,20 @@ class Trace:
         differentiable: whether gradients will be taken of the graph; then what the function computes under
             `no_grad` must be cut off in the graph.
         answers: to the first questions that Python asks, whatever the values are; later ones get the values.
+        rule_depth: how many calls with rules of their own, one in the function or the rule of the other, have
+            their rules traced. A rule that has n calls costs n of those inside, of which a first derivative
+            needs none.
     """
 
-    def __init__(self, name: str, differentiable: bool = False, answers: Sequence[np.ndarray] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        differentiable: bool = False,
+        answers: Sequence[np.ndarray] = (),
+        rule_depth: float = math.inf,
+    ) -> None:
         self.name = name
+        self.rule_depth = rule_depth
         self.differentiable = self.records = differentiable
         self.values = ConcreteValues()
         """Of the call that is being traced; where no input has been given a value, there are none."""
@@ -303,6 +325,11 @@ class Trace:
         """By the id of the array."""
         self._tables: dict[int, _Table] = {}
         """The arrays of which views were captured, by id."""
+
+    def require_rules(self, depth: int) -> None:
+        """Raises DeeperRuleNeeded unless rules are traced inside of so many calls."""
+        if depth > self.rule_depth:
+            raise DeeperRuleNeeded(depth)
 
     @property
     def is_in_loop(self) -> bool:

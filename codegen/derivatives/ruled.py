@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pullback.tracer.errors import GradientError, MissingRuleError
 from pullback.tracer.graph import Node, constant, make_node, substitute
 from pullback.tracer.ops.control import Body, Rule, no_rule_message, ruled
+from pullback.tracer.trace import innermost
 
 
 def pull_back_ruled(call: Node, cotangents: Mapping[int, Node], active: set[Node]) -> dict[int, Node]:
@@ -53,6 +54,9 @@ def _by_rule(call: Node, rule: Rule, cotangents: Mapping[int, Node]) -> dict[int
     body: Body = call.attributes["body"]
     zeros = (constant(0, body.graph.outputs[index].spec) for index in rule.results)
     if rule.graph is None:
+        trace = innermost()
+        if trace is not None:
+            trace.require_rules(rule.depth)
         raise GradientError(
             f"The rule of {rule.function} calls {rule.function}, and a derivative of so high an order is "
             f"taken of it in compiled code, at {call.origin.place}. Write the rule without that call, or do "

@@ -79,8 +79,10 @@ class TracedCall:
         graph = forward.graph(self.call.name, origin)
         operands = [*given.tensors, *forward.constants]
         own = tuple(range(len(self.places)))
-        rule = Rule(self.call.name, None, (), (), tuple(results), own, len(own))
-        if _rules_under_way.get().count(self.call.owner) < MOST_NESTED:
+        rules = _rules_under_way.get()
+        depth = len(rules) + len(_forward_under_way.get()) + 1
+        rule = Rule(self.call.name, None, (), (), tuple(results), own, len(own), depth=depth)
+        if depth <= current_trace().rule_depth and rules.count(self.call.owner) < MOST_NESTED:
             backward = self._traced_rule([*residuals, *cotangents])
             more = [make_input(spec_of_tensor(one), "") for one in backward.constants]
             graph = Graph(graph.name, (*graph.inputs, *more), graph.outputs, origin)

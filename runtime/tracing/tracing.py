@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +27,7 @@ from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import of_pairs, pairs_of
 from ...tracer.origin import Origin
 from ...tracer.spec import SUPPORTED
-from ...tracer.trace import Guard, Trace, tracing
+from ...tracer.trace import DeeperRuleNeeded, Guard, Trace, tracing
 from ...tracer.verify import checked
 from ..autograd import autograd
 from ..captures.compared import covers
@@ -121,11 +122,15 @@ def _traced(
     counters: LoopCounters,
     indexes_arrays: bool,
 ) -> Traced:
-    changed, kept = Changed(containers=written), 0
+    changed, kept, rule_depth = Changed(containers=written), 0, 1
     while True:
         try:
-            run = _Run(function, call, name, answers, changed, rolls_turns, counters, indexes_arrays)
+            run = _Run(
+                function, call, name, answers, changed, rolls_turns, counters, indexes_arrays, rule_depth
+            )
             return run.traced(written)
+        except DeeperRuleNeeded as error:
+            rule_depth = error.depth
         except CachedFound as error:
             kept += len(error.properties)
             if kept > MOST_NUMBERS:
@@ -162,6 +167,7 @@ class _Run:
         rolls_turns: bool,
         counters: LoopCounters,
         indexes_arrays: bool,
+        rule_depth: int,
     ) -> None:
         self.function = function
         self.call = call
@@ -176,7 +182,7 @@ class _Run:
         tensors += [source.value for source in self.reading.sources if isinstance(source.value, Tensor)]
         self.takes_tensors = bool(tensors)
         self.records = is_recording() and any(tensor.requires_grad for tensor in tensors)
-        self.trace = Trace(name, self.records, answers)
+        self.trace = Trace(name, self.records, answers, math.inf if self.records else rule_depth)
         outside = {id(holder.value) for holder in self.reading.holders}
         self.counting = Counting(self.trace, counters, outside)
         self.standpoints = Standpoints(self.trace, self.reading.asks_identity, self.counting)
@@ -206,12 +212,12 @@ class _Run:
         except BaseException as error:
             self.substitution.put_back()
             label = streams.moved(noted)
-            if label or isinstance(error, PullbackError | ChangesFound):
+            if label or isinstance(error, PullbackError | ChangesFound | DeeperRuleNeeded):
                 for stream, state in noted.items():
                     stream.set_state(state)
             if label and isinstance(error, Exception):
                 refuse_moved(streams, label, self.name)  # without compiling it may work, or raises the same
-            if isinstance(error, EagerOnlyError | ChangesFound):
+            if isinstance(error, EagerOnlyError | ChangesFound | DeeperRuleNeeded):
                 self._refuse_to_run_again()
             raise
         finally:

@@ -10,6 +10,7 @@ from scipy import signal, special
 import pullback as pb
 from pullback.errors import ArgumentError, GradientError
 from pullback.runtime.autograd import direct_calls
+from pullback.runtime.autograd.traced_rules import TracedCall
 from pullback.runtime.tape import engine
 from pullback.testing import check_rules
 
@@ -319,6 +320,28 @@ def test_a_function_may_call_itself_for_its_result_and_residuals():
     for transform in (lambda f: f, pb.compile):
         slopes = transform(pb.grad(lambda x: (exponential(x) * x).sum()))(POINT)
         np.testing.assert_allclose(slopes, np.exp(POINT) * (1 + POINT))
+
+
+@pytest.mark.usefixtures("uncompiled")
+def test_rules_inside_of_rules_are_traced_where_a_derivative_asks_for_them(monkeypatch):
+    @pb.custom_vjp
+    def sine(x):
+        return np.sin(x)
+
+    sine.defvjp(lambda x: (sine(x), x), lambda x, g: (g * (sine(x + np.pi) - 2.0 * sine(x - np.pi / 2)),))
+    traced, trace_rule = [], TracedCall._traced_rule
+    monkeypatch.setattr(
+        TracedCall, "_traced_rule", lambda self, inputs: traced.append(inputs) or trace_rule(self, inputs)
+    )
+    first = pb.grad(lambda x: sine(x).sum())
+    second = pb.grad(lambda x: first(x).sum())
+    for slope, rules in ((first, 1), (second, 1 + 3)):  # the second is traced once more, with those inside
+        traced.clear()
+        np.testing.assert_allclose(pb.compile(slope)(POINT), slope(POINT))
+        assert len(traced) == rules
+    endless = pb.grad(lambda x: pb.grad(lambda x: second(x).sum())(x).sum())
+    with pytest.raises(GradientError, match="so high an order"):
+        pb.compile(endless)(POINT)
 
 
 def test_check_rules_wants_float64():

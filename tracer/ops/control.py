@@ -41,14 +41,17 @@ class Rule:
 
     Attributes:
         function: the name of the function that has the rule, for messages.
-        graph: from residuals, operands and cotangents, in the order of the next three, to gradients. None in
-            a rule that calls its own function, inside of some others of these.
+        graph: from residuals, operands and cotangents, in the order of the next three, to gradients. None
+            where no derivative has asked for it yet, and in a rule that calls its own function, inside of
+            some others of these.
         residuals: the outputs of the graph with the rule that are read.
         operands: the positions of the operands that are read.
         results: the outputs that have cotangents.
         gradients: the position of the operand that each output of `graph` is the cotangent of.
         arguments: the number of operands that are arguments; what follows the function takes from outside.
         missing: of the arguments that the rule does not speak of the operand, and the place in the call.
+        depth: inside of how many calls with rules, itself counted, the call is: of traces that have rules so
+            deep, its graph is part.
     """
 
     function: str
@@ -59,6 +62,7 @@ class Rule:
     gradients: tuple[int, ...]
     arguments: int
     missing: tuple[tuple[int, int], ...] = ()
+    depth: int = 0
 
 
 def no_rule_message(function: str, position: int) -> str:
