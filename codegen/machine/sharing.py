@@ -72,9 +72,10 @@ class Parts:
         self.function, self.given, self.arguments, self.sharing = function, given, arguments, sharing
         self.own = [*sharing.private, *(position for position, _ in sharing.totals)]
         """The arrays of which each part has one."""
-        fields = [value.type for values in given for value in values]
-        self.frame = ir.LiteralStructType([*fields, *[_INT64] * len(self.own)])
-        """The type of what all parts are given: arguments, and where their own arrays lie in their memory."""
+        self.fields = [*(value.type for values in given for value in values), *[_INT64] * len(self.own)]
+        """Of what all parts are given: arguments, and where their own arrays lie in their memory."""
+        self.frame = ir.ArrayType(_INT64, len(self.fields))
+        """The type of memory for it, a word each: every address in a structure would spell all fields."""
 
     def run(
         self, frame: ir.Value, only: ir.Value, extent: ir.Value, count: ir.Value, threads: ir.Value
@@ -89,7 +90,7 @@ class Parts:
         places, size = self._own_memory()
         fields = (value for values in self.given for value in values)
         for place, value in enumerate((*fields, *places.values())):
-            builder.store(value, self._field(frame, place))
+            builder.store(value, self._word(frame, place))
         before = builder.mul(_INT64(BYTES_OF_PART), count)  # of the parts themselves
         needed = builder.add(before, builder.mul(size, builder.sub(count, _ONE)))
         memory = call_external(builder, "PyMem_RawMalloc", _POINTER, needed)
@@ -158,6 +159,10 @@ class Parts:
     def _field(self, struct: ir.Value, place: int) -> ir.Value:
         return self.builder.gep(struct, [_INT32(0), _INT32(place)])
 
+    def _word(self, frame: ir.Value, place: int) -> ir.Value:
+        """Where a field of what all parts are given lies."""
+        return self.builder.bitcast(self._field(frame, place), self.fields[place].as_pointer())
+
     def _write_part(
         self,
         address: ir.Value,
@@ -186,7 +191,7 @@ class Parts:
         part = builder.bitcast(function.args[0], PART.as_pointer())
         start, stop, memory, frame = (builder.load(self._field(part, place)) for place in range(1, 5))
         frame = builder.bitcast(frame, self.frame.as_pointer())
-        fields = [builder.load(self._field(frame, place)) for place in range(len(self.frame.elements))]
+        fields = [builder.load(self._word(frame, place)) for place in range(len(self.fields))]
         own = dict(zip(self.own, fields[len(fields) - len(self.own) :]))
         is_first = builder.icmp_unsigned("==", memory, _POINTER(None))
         arguments: Values = [_POINTER(None)]
