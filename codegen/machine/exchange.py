@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zipfile
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -71,7 +70,9 @@ def export(path: str | os.PathLike[str]) -> int:
     Example:
         >>> count = export("warm.zip")
     """
-    from .loading import environment  # not at start: LLVM
+    import zipfile  # not at start
+
+    from .loading import environment  # LLVM
 
     codes = carried(filter(_is_of_here, store.names()))
     sums = {name: hashlib.sha256(code).hexdigest() for name, code in codes.items()}
@@ -118,6 +119,8 @@ def load(path: str | os.PathLike[str]) -> int:
 
 def _checked(path: Path) -> dict[str, bytes]:
     """The machine code in a file."""
+    import zipfile  # not at start
+
     try:
         with zipfile.ZipFile(path) as file:
             manifest = json.loads(file.read(_MANIFEST))

@@ -17,7 +17,6 @@ import contextlib
 import os
 import stat
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,6 +67,8 @@ def write(path: Path, content: bytes) -> bool:
 
     Raises OSError if nothing can be written there.
     """
+    import tempfile  # not at start
+
     descriptor, temporary = tempfile.mkstemp(suffix=TEMPORARY, dir=path.parent)  # with mode 0600
     try:
         with open(descriptor, "wb") as file:

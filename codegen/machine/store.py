@@ -25,7 +25,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import platformdirs
 
 from ...tracer.version import __version__
 from . import private_folder
@@ -50,6 +49,8 @@ def folder() -> Path:
         >>> pb.cache.folder().is_absolute()
         True
     """
+    import platformdirs  # not at start
+
     chosen = os.environ.get("PULLBACK_CACHE_DIR")
     return (Path(chosen) if chosen else platformdirs.user_cache_path("pullback")) / "generated"
 
