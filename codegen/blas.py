@@ -25,6 +25,8 @@ from ..tracer.lapack import address_of, cython_module
 from ..tracer.ops.complex_matrices import product_of_pairs
 
 SYMBOL_PREFIX = "pullback_blas_"
+CALL = "pullback_gemm"
+"""What functions that call a routine begin with."""
 ROUTINES = {"float32": "sgemm", "float64": "dgemm"}
 OF_PAIRS = {"float32": "cgemm", "float64": "zgemm"}
 SMALL_RESULT = 2**13
@@ -78,7 +80,7 @@ def define(module: ir.Module, dtype: str) -> ir.Function:
     Its arguments: alpha, the fields of a and b, beta, the fields of out. Fields are the address of the data,
     two extents, two strides in bytes.
     """
-    name = f"pullback_gemm_{dtype}"
+    name = f"{CALL}_{dtype}"
     if name in module.globals:
         return module.globals[name]
     element = ELEMENTS[dtype]
@@ -130,7 +132,7 @@ def define_of_pairs(module: ir.Module, dtype: str) -> ir.Function:
     Its arguments: alpha, whether a and b are adjoints, beta, and of a, b and out the address of the data, the
     numbers of rows and columns, and the bytes from row to row.
     """
-    name = f"pullback_gemm_of_pairs_{dtype}"
+    name = f"{CALL}_of_pairs_{dtype}"
     if name in module.globals:
         return module.globals[name]
     element, flag = ELEMENTS[dtype], ir.IntType(1)

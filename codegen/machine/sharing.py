@@ -144,6 +144,7 @@ class Parts:
             self.module, ir.FunctionType(ir.VoidType(), [_POINTER, _POINTER, _INT64]), name
         )
         function.linkage = "internal"
+        function.attributes.add("noinline")  # for each total there would be vectors of it
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         element = element_type(dtype)
         total, other = (builder.bitcast(one, element.as_pointer()) for one in function.args[:2])

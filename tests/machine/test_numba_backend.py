@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,6 +18,7 @@ from pullback.codegen.machine.compile import compile_function
 from pullback.codegen.machine.kernel_types import ArrayType, CompileOptions, ScalarType
 from pullback.codegen.machine.numba_backend import objects, outline
 from pullback.codegen.machine.numba_backend.assembly import assembly
+from pullback.codegen.machine.numba_backend.repeated import repeated_nests
 
 INT64 = ScalarType(np.dtype("int64"))
 
@@ -382,6 +384,63 @@ def test_a_kernel_has_few_instructions_for_an_element(optimised: list[tuple[str,
         functions(source(loops), "scale", array(ndim=2), array(), array(ndim=2))
         counts.append(optimised[-1][0].count("\n"))
     assert (counts[1] - counts[0]) / 4 < 130
+
+
+def _repeated() -> str:
+    """Nests of two forms and one of its own: they read what others leave, and leave what is read behind."""
+    text = """
+def apply(x, y, z, k, out):
+    n = x.shape[0]
+    total = 0.5
+    last = 0.25
+    count = 0
+"""
+    for a, b in [("x", "z"), ("z", "x")] * 2:
+        text += f"""
+    for i in range(n):
+        for j in range(y.shape[1]):
+            g = y[i, j] + {a}[i]
+            if g > total:
+                last = g * 0.5
+            y[i, j] = g * 0.3 + last
+        {b}[i] += y[i, 0] * 0.1
+    for i_{a} in range(n):
+        total += {a}[i_{a}] * last
+        count += k[i_{a}]
+    total = total * 0.5
+"""
+    return f"""{text}
+    for i in range(3):
+        out[i] = total * i
+    out[3] = last
+    out[4] = count
+"""
+
+
+def test_nests_that_are_repeated_are_compiled_once(optimised: list[tuple[str, str]]) -> None:
+    types = (array(), array(ndim=2), array(), array("int64"), array())
+    compiled, uncompiled = functions(_repeated(), "apply", *types)
+    for text in optimised[-1]:
+        assert len(re.findall(r"^define .*apply_nest", text, re.MULTILINE)) == 2
+    rng, found = np.random.default_rng(0), []
+    given = [rng.standard_normal(shape) for shape in (7, (7, 5), 7)]
+    for function in (compiled, uncompiled):
+        arrays = [*(one.copy() for one in given), np.arange(7), np.zeros(5)]
+        function(*arrays)
+        found.append(np.concatenate([np.ravel(one) for one in arrays]))
+    np.testing.assert_allclose(*found, rtol=1e-12)
+
+
+def test_nests_are_of_one_form_where_variables_alone_are_others() -> None:
+    """Literals, names of the module, and variables that are one or two tell nests apart."""
+    values = "x[i] * 2.0", "x[i] * -0.0", "x[i] * 0.0", "exp(x[i])", "sin(x[i])", "x[i] + z[i]", "x[i] + y[i]"
+    lines = [f"    for i in range(n):\n        y[i] = {one}" for one in values]
+    tree = ast.parse("def f(x, y, z, n):\n" + "\n".join([*lines, lines[0]])).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    found = repeated_nests(tree, {"x", "y", "z", "n", "i"})
+    assert [place for place, one in enumerate(tree.body) if one in found] == [0, 7]
+    del tree.body[1]
+    assert repeated_nests(tree, {"x", "y", "z", "n", "i"}) == {}, "of few nests none is a function"
 
 
 def test_options_are_part_of_what_is_lowered() -> None:

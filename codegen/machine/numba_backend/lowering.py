@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -20,6 +20,7 @@ from llvmlite import ir as llvm_ir
 from pullback.tracer.spec import BOOL, INT64
 
 from .. import kernel_types
+from ..entry import with_known_extents
 from ..sharing import PART, Parts
 from . import kinds, operations
 from .assembly import NumberedNames
@@ -27,7 +28,7 @@ from .callees import call_of
 from .kinds import NONE, SLICE, Array, ArrayValue, Kind, Other, Tuple, results
 from .outline import outline, vector_bits
 from .parts import FastMathOptions, fastmathpass, ir
-from .translate import PartText, Text, numbers_from_arrays, translate
+from .translate import NestText, PartText, Text, numbers_from_arrays, translate
 
 _INT1, _INT8, _INT64 = (llvm_ir.IntType(bits) for bits in (1, 8, 64))
 ADDRESS = _INT8.as_pointer()
@@ -47,6 +48,7 @@ class Functions:
         self.module = module
         self._declare = declare
         self._known: dict[tuple[FunctionType, tuple[Kind, ...]], Declared] = {}
+        self._nests: dict[Hashable, Declared] = {}
 
     def define(
         self, function: FunctionType, arguments: tuple[Kind, ...], brief_loops: frozenset[int] = frozenset()
@@ -68,6 +70,18 @@ class Functions:
         """A function of a text; elements of arrays have a part in some of its arguments."""
         name = name or f"pullback.kernel.{text.tree.name}.{len(self.module.functions)}"
         return _Lowering(self, name, text, arguments, from_arrays)
+
+
+    def nest(
+        self, text: NestText, arguments: tuple[Kind, ...], from_arrays: Iterable[str], known: Hashable
+    ) -> Declared:
+        """The function of all nests of a form, given arguments of these kinds of which as much is known."""
+        key = text.form, arguments, known
+        if key not in self._nests:
+            written = self.write(text, arguments, from_arrays)
+            written.function.attributes.add("noinline")  # at each place it would be compiled again
+            self._nests[key] = written.function, written.result or NONE
+        return self._nests[key]
 
 
 def function_of(module: llvm_ir.Module, name: str, arguments: Sequence[Kind]) -> llvm_ir.Function:
@@ -120,6 +134,14 @@ class _Lowering:
         start = self.builder = llvm_ir.IRBuilder(self.function.append_basic_block("entry"))
         given = iter(self.function.args[1:])
         self.arguments = [(kind, kinds.from_fields(start, kind, given)) for kind in arguments]
+        self.known_sizes = {
+            id(extent): _INT64(known)
+            for kind, value in self.arguments
+            if isinstance(kind, Array)
+            for extent, known in zip(value.shape, kind.extents)
+            if known
+        }
+        """By the identity of a value that is an extent, that extent where it is known."""
         self.values: dict[str, Typed] = {}
         self.slots: dict[str, tuple[Kind, list[llvm_ir.Value]]] = {}
         self.stores: dict[str, list[llvm_ir.Instruction]] = {}
@@ -302,6 +324,8 @@ class _Lowering:
         if isinstance(function.what, PartText):
             self._share(function.what, given, [one.name in self.from_arrays for one in value.args])
             return NONE, None
+        if isinstance(function.what, NestText):
+            return self._run_nest(function.what, given, [one.name in self.from_arrays for one in value.args])
         called = call_of(function.what, tuple(kind for kind, _ in given), self.home, self.functions.define)
         values = [self._cast(*one, kind) for one, kind in zip(given, called.operands, strict=True)]
         return called.result, called.emit(self, values)
@@ -321,6 +345,18 @@ class _Lowering:
         count = self.builder.select(is_alone, _INT64(1), several)
         error = parts.run(self.slot(parts.frame), self.slot(PART), extent, count, threads)
         self.leave_if(self.builder.icmp_unsigned("!=", error, ADDRESS(None)), error)
+
+    def _run_nest(self, text: NestText, values: list[Typed], from_arrays: list[bool]) -> Typed:
+        """Call the function that nests of one form are, for extents that LLVM knows the same ones."""
+        names = [name for name, one in zip(text.given, from_arrays) if one]
+        kinds_of_given = tuple(kind for kind, _ in values)
+        fields: list[llvm_ir.Value] = []
+        for kind, value in values:
+            parts = with_known_extents(kind, kinds.fields(kind, value))
+            fields += [self.known_sizes.get(id(one), one) for one in parts]
+        known = tuple(str(one) if isinstance(one, llvm_ir.Constant) else "" for one in fields)
+        function, result = self.functions.nest(text, kinds_of_given, names, (known, *from_arrays))
+        return result, self.call(function, result, fields)
 
     def call(self, function: llvm_ir.Function, result: Kind, arguments: Sequence[llvm_ir.Value]) -> Any:
         """Call a function of the module; what it raises, this one does."""

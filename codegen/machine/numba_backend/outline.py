@@ -12,11 +12,14 @@ from collections.abc import Iterator, Sequence
 from llvmlite import binding as llvm
 from llvmlite import ir
 
+from ...blas import CALL as BLAS_CALL
 from ...vector_math import FUNCTIONS, rare
 from ...vector_math.staged import Staged
 
 MANY = 16
 """Calls of one function from which it is not inlined."""
+MANY_PRODUCTS = 4
+"""Calls of BLAS in the same form from which what prepares one is not inlined: it takes no time beside it."""
 VARIANT = "pullback.variant."
 PURE = ("noinline", "nounwind", "readnone", "willreturn")
 
@@ -25,10 +28,13 @@ def outline(module: ir.Module, vector_bits: int) -> None:
     """Let the calls of functions that are called often go to one that is not inlined."""
     calls: dict[str, list[ir.CallInstr]] = {}
     for call in _calls(module):
-        if "alwaysinline" in call.callee.attributes:
+        if "alwaysinline" in call.callee.attributes or call.callee.name.startswith(BLAS_CALL):
             calls.setdefault(call.callee.name, []).append(call)
     for symbol, found in calls.items():
-        if len(found) >= MANY:
+        if symbol.startswith(BLAS_CALL):
+            if len(found) >= MANY_PRODUCTS:
+                module.globals[symbol].attributes.add("noinline")
+        elif len(found) >= MANY:
             function = _outlined(module, module.globals[symbol], vector_bits)
             for call in found:
                 call.replace_callee(function)

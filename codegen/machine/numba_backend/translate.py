@@ -25,6 +25,7 @@ from ....tracer.records import record
 from .. import store
 from ..kernel_types import Sharing
 from .parts import ir
+from .repeated import Nest, repeated_nests
 
 OPERATORS: dict[type, tuple[Any, Any]] = {
     ast.Add: (operator.add, operator.iadd),
@@ -95,6 +96,19 @@ class PartText(Text):
         return [one.arg for one in self.tree.args.args[:-2]]
 
 
+@record(eq=False)
+class NestText(Text):
+    """A loop nest of a function, as a function of what it reads, which returns what is read behind it."""
+
+    form: tuple[object, ...] = ()
+    """What it does; equal for texts of which one may take the place of the other."""
+
+    @property
+    def given(self) -> list[str]:
+        """The variables that it reads, which are defined in front of it."""
+        return [one.arg for one in self.tree.args.args]
+
+
 def translate(text: Text) -> tuple[dict[int, ir.Block], set[str]]:
     """The blocks of a function by their labels, in the order of the text, and the variables in memory.
 
@@ -113,10 +127,15 @@ def numbers_from_arrays(blocks: Mapping[int, ir.Block], given: Iterable[str] = (
     """
     pending = [*given]
     made_of: dict[str, list[str]] = {}
+    nests: set[str] = set()
     for block in blocks.values():
         for one in block.find_insts(ir.Assign):
             value, target = one.value, one.target.name
-            if isinstance(value, ir.Var):
+            if isinstance(value, ir.Global) and isinstance(value.value, NestText):
+                nests.add(target)
+            elif isinstance(value, ir.Expr) and value.op == "call" and value.func.name in nests:
+                pending.append(target)  # it may have read elements
+            elif isinstance(value, ir.Var):
                 made_of.setdefault(value.name, []).append(target)
             elif isinstance(value, ir.Expr) and value.op == "getitem":
                 pending.append(target)
@@ -162,6 +181,7 @@ class _Translator:
         self.scope = ir.Scope(None, self.location)
         self.blocks: dict[int, ir.Block] = {}
         self.temporaries = 0
+        self.nests = {} if isinstance(text, NestText) else repeated_nests(text.tree, text.assigned)
         self.block = self._enter(self._new_block())
         self.place: tuple[int, ...] = ()
         """The bodies that the statement is in, outermost first."""
@@ -260,12 +280,13 @@ class _Translator:
         elif isinstance(target, ast.Subscript):
             self._set_element(target, self._value(node.value))
         elif isinstance(target, ast.Tuple):
-            items = self._assign(
-                ir.Expr.exhaust_iter(self._value(node.value), len(target.elts), self.location)
-            )
-            for place, item in enumerate(target.elts):
-                assert isinstance(item, ast.Name)
-                self._assign(self._item(items, place), item.id)
+            names = [item.id for item in target.elts if isinstance(item, ast.Name)]
+            self._assign_items(self._value(node.value), names)
+
+    def _assign_items(self, value: ir.Var, names: Sequence[str]) -> None:
+        items = self._assign(ir.Expr.exhaust_iter(value, len(names), self.location))
+        for place, name in enumerate(names):
+            self._assign(self._item(items, place), name)
 
     def _store_in(self, name: str, node: ast.expr) -> None:
         """Assign to a variable, without one in between."""
@@ -299,6 +320,9 @@ class _Translator:
 
     def _statement_For(self, node: ast.For) -> None:
         """A count up to a stop that is known before."""
+        if node in self.nests:
+            self._call_nest(self.nests[node])
+            return
         call, variable = node.iter, node.target
         if isinstance(call, ast.Call) and isinstance(variable, ast.Tuple):
             self._share(node, call)
@@ -349,6 +373,32 @@ class _Translator:
         self.loops += sum(isinstance(one, ast.For) for part in node.body for one in ast.walk(part))
         function = self._assign(ir.Global(tree.name, text, self.location))
         self._call(function, [*map(self._read, given), self._value(extent), self._value(threads)])
+
+    def _call_nest(self, nest: Nest) -> None:
+        """A call of the function that nests of this form are, and what it returns in variables."""
+        results: list[ast.expr] = [ast.Name(one, ast.Load()) for one in nest.results]
+        value = results[0] if len(results) == 1 else ast.Tuple(results, ast.Load()) if results else None
+        line = nest.tree.lineno
+        tree = ast.FunctionDef(
+            f"{self.tree.name}_nest",
+            ast.arguments([], [ast.arg(one) for one in nest.given], None, [], [], None, []),
+            [nest.tree, ast.Return(value, lineno=line)],
+            [],
+            lineno=line,
+        )
+        stop = self.loops + nest.loops
+        brief = tuple(place - self.loops for place in range(self.loops, stop) if place in self.brief_loops)
+        text = NestText(
+            tree, self.namespace, self.text.module, self.text.filename, self.assigned, self.brief_loops,
+            self.loops, (nest.form, brief),
+        )  # fmt: skip
+        self.loops = stop
+        function = self._assign(ir.Global(tree.name, text, self.location))
+        found = self._call(function, [*map(self._read, nest.given)])
+        if len(results) == 1:
+            self._assign(found, nest.results[0])
+        elif results:
+            self._assign_items(found, nest.results)
 
     def _number(self, node: ast.expr) -> int:
         """A number, or a constant of the module."""
