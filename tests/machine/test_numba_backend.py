@@ -400,9 +400,9 @@ def apply(x, y, z, k, out):
     for i in range(n):
         for j in range(y.shape[1]):
             g = y[i, j] + {a}[i]
-            if g > total:
-                last = g * 0.5
-            y[i, j] = g * 0.3 + last
+            if g > total + 9.0:
+                last = g
+            y[i, j] = g * 0.3
         {b}[i] += y[i, 0] * 0.1
     for i_{a} in range(n):
         total += {a}[i_{a}] * last

@@ -3,7 +3,7 @@
 Layers of a network, or terms of a likelihood, leave loops that differ in what they read and write alone. Of
 each LLVM makes vectors, for which it writes a loop out several times, so of a long function it compiles most
 again and again. A nest is given what it reads that was defined in front of it, and returns the numbers that
-are read behind it.
+are read behind it, whether it has assigned them or not.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Nest:
 
     Attributes:
         form: what it does, with numbers for variables; equal for nests of one form.
-        given: the variables that it reads, defined in front of it.
+        given: the variables that it reads or returns, defined in front of it.
         results: the variables that it assigns and that are read behind it.
         loops: how many `for` it has.
     """
@@ -74,12 +74,13 @@ def _nest(
     variables: Collection[str],
 ) -> Nest | None:
     """The nest; None where it reads what may not have been defined in front of it."""
-    given = [*dict.fromkeys(one for one in _undominated(accesses) if one in variables)]
-    if any(one not in defined for one in given):
+    read = [one for one in _undominated(accesses) if one in variables]
+    if any(one not in defined for one in read):
         return None
     numbers: dict[str, int] = {}
     form = tuple(_form(tree, numbers, variables))
     kept = sorted(results, key=numbers.__getitem__)
+    given = [*dict.fromkeys((*read, *(one for one in kept if one in defined)))]  # it may not assign them
     places = tuple(tuple(numbers[name] for name in names) for names in (given, kept))
     loops = sum(isinstance(one, ast.For) for one in ast.walk(tree))
     return Nest(tree, (places, form), tuple(given), tuple(kept), loops)
