@@ -294,10 +294,11 @@ def _in_dtype(arrays: Any, dtype: Any, casting: Any = "same_kind") -> list[Tenso
     """The arrays in one dtype, if this `casting` allows it."""
     given = list(arrays)
     values = promoted(given, as_arrays=True)
-    wanted = array_dtype(values[0]) if dtype is None and values else np.dtype(dtype)
-    if dtype is not None or casting != "same_kind":
-        for one in given:
-            require_castable(array_dtype(tensor_of(one)), wanted, casting, "numpy.concatenate")
+    if dtype is None and casting == "same_kind":
+        return values
+    wanted = array_dtype(values[0]) if dtype is None else np.dtype(dtype)
+    for one in given:
+        require_castable(array_dtype(tensor_of(one)), wanted, casting, "numpy.concatenate")
     return [as_dtype(one, wanted) for one in values]
 
 
