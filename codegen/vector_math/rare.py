@@ -10,7 +10,8 @@ registers are not disturbed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from weakref import WeakKeyDictionary
 
 from llvmlite import binding as llvm
 from llvmlite import ir
@@ -25,6 +26,9 @@ KEPT = "llvm.compiler.used"
 _PREFIX = "pullback.rare."
 _SIZES = {"float": 32, "double": 64}
 _INDEX = ir.IntType(32)
+
+_preferred: WeakKeyDictionary[ir.Module, int] = WeakKeyDictionary()
+"""By the module, the bits of the vectors that its loops are made of, where that is known."""
 
 IsRare = Callable[[Number], Condition]
 
@@ -41,10 +45,23 @@ def define(
     slow_function.attributes.update(("noinline", "optnone"))  # not worth the time to optimise it
     one = _function(module, symbol, kind, 2, "noinline")
     _write_choice(one, is_rare, slow_function, pass_usual=False)
-    lengths = [bits // _SIZES[str(kind)] for bits in _VECTOR_BITS]
-    variants = [_define_variant(module, symbol, kind, lanes, is_rare, slow_function) for lanes in lengths]
-    offer(one, dict(zip(lengths, variants)))
+    counts = lengths(kind)
+    variants = [_define_variant(module, symbol, kind, lanes, is_rare, slow_function) for lanes in counts]
+    offer(one, dict(zip(counts, variants)))
     return one
+
+
+def prefer(module: ir.Module, bits: int) -> None:
+    """Let functions with loops have variants for vectors of so many bits alone: each is long."""
+    _preferred[module] = bits
+
+
+def lengths(kind: ir.Type, bits: int | None = None) -> Sequence[int]:
+    """Numbers in a vector: as many as fit, and of small ones also as many as large ones that fit."""
+    size = _SIZES[str(kind)]
+    if bits is None:
+        return [one // size for one in _VECTOR_BITS]
+    return sorted({bits // size, bits // max(_SIZES.values())})
 
 
 def offer_vectors(function: ir.Function, python_function: Callable[..., Number]) -> None:
@@ -56,7 +73,7 @@ def offer_vectors(function: ir.Function, python_function: Callable[..., Number])
     function.attributes.discard("alwaysinline")
     _set_attributes(function, "noinline")
     variants = {}
-    for lanes in (bits // _SIZES[str(kind)] for bits in _VECTOR_BITS):
+    for lanes in lengths(kind, _preferred.get(module)):
         vector, symbol = ir.VectorType(kind, lanes), f"{function.name}.{lanes}"
         variants[lanes] = _function(module, symbol, vector, len(function.args), "noinline")
         write(variants[lanes], python_function)

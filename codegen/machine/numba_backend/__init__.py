@@ -25,6 +25,7 @@ from types import FunctionType
 import numpy as np
 
 from ....tracer.collection import count_as_old
+from ...vector_math import rare
 from .. import kernel_types
 from ..bundles import Bundle, linked
 from ..entry import Entry, Result
@@ -32,6 +33,7 @@ from ..sharing import SharedEntry
 from .kinds import NONE, Array, Kind, Tuple
 from .lowering import Functions, finish
 from .objects import empty_module, make_object, spared_passes, text_of
+from .outline import vector_bits
 from .parts import global_compiler_lock
 from .tasks import Tasks
 from .units import Units
@@ -61,6 +63,7 @@ class Compilation:
         """What waits for object code with the entry `symbol`, on which LLVM works from now on."""
         units = self._units_for(options)
         module = empty_module(symbol)
+        rare.prefer(module, vector_bits(options.vector_width))
         functions = Functions(module, units.declare)
         kernel, kind = functions.define(function, tuple(map(_kind, argument_types)), options.brief_loops)
         kernel.attributes.add("noinline")  # inlined, the arguments would lose `noalias` as attributes

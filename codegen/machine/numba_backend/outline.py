@@ -7,7 +7,7 @@ LLVM is told of their variants for vectors (its VFABI), so the loops that call t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from llvmlite import binding as llvm
 from llvmlite import ir
@@ -53,8 +53,8 @@ def _outlined(module: ir.Module, function: ir.Function, vector_bits: int) -> ir.
     outlined = _function(module, f"{function.name}.once", function.function_type)
     builder = ir.IRBuilder(outlined.append_basic_block("entry"))
     builder.ret(builder.call(function, outlined.args))
-    kind = function.function_type.return_type
-    rare.offer(outlined, {lanes: _variant(module, function, lanes) for lanes in _lengths(kind, vector_bits)})
+    lengths = rare.lengths(function.function_type.return_type, vector_bits)
+    rare.offer(outlined, {lanes: _variant(module, function, lanes) for lanes in lengths})
     return outlined
 
 
@@ -75,12 +75,6 @@ def _function(module: ir.Module, symbol: str, kind: ir.FunctionType) -> ir.Funct
     for attribute in PURE:  # llvmlite refuses attributes that it does not know, but writes what the set holds
         set.add(function.attributes, attribute)
     return function
-
-
-def _lengths(kind: ir.Type, vector_bits: int) -> Sequence[int]:
-    """Numbers in a vector: as many as fit, and of small ones also as many as large ones that fit."""
-    bits = {"float": 32, "double": 64}[str(kind)]
-    return sorted({vector_bits // bits, vector_bits // 64})
 
 
 def vector_bits(wanted: int) -> int:
