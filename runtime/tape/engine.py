@@ -38,11 +38,10 @@ from .batched import may_be_batched, most_at_once, pulled_at_once
 from .derivatives import Way, gradients
 from .direct import direct
 from .inplace import assign
+from .plain_sweeps import add_arrays, refuse_matrix, sweep_plain
 
 Cotangent = Any  # a payload; under create_graph a Tensor
 UNKNOWN: Any = object()
-FEW = 512
-"""Elements that are added to others sooner into a new array than in place."""
 ndarray = np.ndarray
 add_tensors = direct(add, add)
 
@@ -235,16 +234,16 @@ class Pass:
     def sweep(self) -> None:
         """Run the nodes, the latest first, each on all that has arrived at it."""
         nodes, arrived, borrowed, own = self.nodes, self.arrived, self.borrowed, self.input_ids
-        retain_graph = self.retain_graph
         are_plain = not (self.ends or is_anomaly_enabled()) and innermost() is None
-        wanted, is_recorded = self.wanted, self.create_graph
+        wanted = self.wanted
         while nodes:
+            if are_plain and not self.create_graph:
+                sweep_plain(nodes, arrived, borrowed, wanted, own, self.retain_graph)
+                if not nodes:
+                    return
             node: Any = nodes.pop()
             key = id(node)
-            is_operators = type(node) is OperatorNode  # almost always: see there
-            if not (
-                are_plain and node.hooks is None and (is_operators or (node.runs_rules and key not in own))
-            ):
+            if not (are_plain and self.create_graph and node.hooks is None and node.runs_rules):
                 self.visit(node)
                 continue
             g = arrived.pop(key, None)
@@ -259,28 +258,9 @@ class Pass:
                 if is_whole is None:
                     continue
                 asked = [edge is not None and id(edge[0]) in wanted for edge in node.edges]
-            if is_recorded:
-                pulled = node.pull_recorded(g, asked)
-            elif is_operators and asked is None:  # `pull_all`, without its frame
-                versions = node.versions
-                if versions and (versions[1][0] != versions[2] or len(versions) > 3):
-                    node.require_saved()
-                plan = node.plan
-                if plan.is_holomorphic and g.dtype.kind == "c":
-                    pulled = node.pull_all(g)
-                else:
-                    pulled = plan.pull(g, node)
-                    if node.shapes is not None:
-                        pulled = node.summed(pulled)
-            elif node.may_add_itself and node.add_itself(g, arrived, borrowed):
-                continue
-            elif asked is None:
-                pulled = node.pull_all(g)
-            else:
-                pulled = node.pull([g], asked, False)
-            if not retain_graph and node.versions:
+            pulled = node.pull_recorded(g, asked)
+            if not self.retain_graph and node.versions:
                 node.release()
-            is_own = is_operators or node.gives_own
             for edge, value in zip(node.edges, pulled):
                 if edge is None or value is None:
                     continue
@@ -291,31 +271,17 @@ class Pass:
                 if number:
                     place = place, number
                 mine = arrived.get(place)
-                if is_recorded:
-                    arrived[place] = value if mine is None else add_tensors(mine, value)
-                elif mine is None:
-                    arrived[place] = value
-                    if not is_own or value is g or value.base is not None:
-                        borrowed.add(place)
-                elif type(mine) is not ndarray or mine.size <= FEW or type(value) is not ndarray:
-                    arrived[place] = mine + value
-                    borrowed.discard(place)
-                else:
-                    self.add(place, value, not is_own or value is g or value.base is not None, target, node)
+                arrived[place] = value if mine is None else add_tensors(mine, value)
 
     def add(
         self, place: Any, value: Cotangent, is_borrowed: bool, target: Any, source: GradNode | None
     ) -> None:
         """Add what else arrives at a place, in place where an array of the right kind is at hand."""
         mine = self.arrived[place]
-        if type(mine) is ndarray and mine.ndim and type(value) is ndarray and mine.dtype == value.dtype:
-            if place not in self.borrowed:
-                mine += value
-                return
-            if not is_borrowed:
-                value += mine
-            self.arrived[place] = mine + value if is_borrowed else value
-        elif type(mine) is Node:
+        if type(mine) is ndarray and type(value) is ndarray:
+            add_arrays(self.arrived, self.borrowed, place, value, is_borrowed)
+            return
+        if type(mine) is Node:
             with backward_of(value.origin, "accumulate"):
                 self.arrived[place] = named(add(mine, value), target, source)
         else:
@@ -482,13 +448,6 @@ class Pass:
                 f"expected {len(former)})"
             )
         return [self.payload(_fitting(hook, one, value)) for one, value in zip(given, former)]
-
-
-def refuse_matrix(error: np.linalg.LinAlgError) -> NoReturn:
-    """LinearAlgebraError, with the line that asked for gradients; the error itself if it is ours."""
-    if isinstance(error, PullbackError):
-        raise error
-    fail(LinearAlgebraError, f"backward: a matrix of the gradient has no result: {error}.")
 
 
 def _fitting(hook: Any, result: Any, former: Cotangent) -> Tensor | None:

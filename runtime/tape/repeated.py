@@ -17,7 +17,7 @@ from ..values.nodes import Behind, Edge
 from ..values.operator_nodes import OperatorNode
 from ..values.tensor import Tensor
 from .anomaly import is_anomaly_enabled
-from .engine import refuse_matrix
+from .plain_sweeps import refuse_matrix
 
 Step = tuple[OperatorNode, int, list[bool] | None, list[tuple[int, int]]]
 """A node, the place of its cotangent, which edges are wanted if not all, and of edges where theirs go."""

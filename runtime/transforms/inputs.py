@@ -29,6 +29,7 @@ from ..functions.common import conjugate
 from ..tape.apply import apply, of_kind
 from ..tape.derivatives import gradients, jacobians, tangents, values_behind
 from ..tape.engine import UNKNOWN, Pass
+from ..tape.plain_sweeps import plain_gradients
 from ..tape.repeated import Repeated, repeated
 from ..tracing.explored_programs import Memory
 from ..tracing.numpy_programs import run_program
@@ -226,10 +227,19 @@ class Inputs:
         roots = list(map(place_of, outputs))
         if self._wanted is not UNKNOWN and self._repeated is None:  # the second time: there may be many
             self._repeated = repeated(roots, self.leaves, self._behind, self._wanted)
-        one_pass = Pass(False, retain_graph, self.edges)
-        one_pass.run(roots, cotangents, self._behind, self._wanted)
-        self._wanted = one_pass.wanted
-        return _with_own_memory(map(one_pass.found.get, one_pass.targets), cotangents)
+        found = None
+        if len(roots) == 1 and self._wanted is UNKNOWN:
+            found = plain_gradients(
+                roots[0], cotangents[0], self._behind, self.leaves, self.since, retain_graph
+            )
+        if found is None:
+            one_pass = Pass(False, retain_graph, self.edges)
+            one_pass.run(roots, cotangents, self._behind, self._wanted)
+            self._wanted = one_pass.wanted
+            found = list(map(one_pass.found.get, one_pass.targets))
+        elif retain_graph:
+            self._wanted = None
+        return _with_own_memory(found, cotangents)
 
     def pulled(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], keep: bool, at_once: bool = False
