@@ -378,9 +378,7 @@ def _first_failing(operator: Operator, matrices: list[Any], attributes: dict[str
     return ""
 
 
-def link_view(
-    tensor: Tensor, operator: Operator, operand: Any, attributes: dict[str, Any] | PartAt
-) -> None:
+def link_view(tensor: Tensor, operator: Operator, operand: Any, attributes: dict[str, Any] | PartAt) -> None:
     """Note whose memory the result shows, unless NumPy had to copy."""
     if not isinstance(operand, Tensor):
         return

@@ -189,9 +189,7 @@ def _of_one(
         if view is not None and view.seen != input._cell[0]:
             input.refresh()
         value = input._value
-        if type(value) is not ndarray or (
-            (dtype := value.dtype) is not usual and dtype.kind not in kinds
-        ):
+        if type(value) is not ndarray or ((dtype := value.dtype) is not usual and dtype.kind not in kinds):
             return general(input, **attributes)
         try:
             result = run(evaluate, value, **attributes) if attributes else run(evaluate, value)

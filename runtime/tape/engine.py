@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from functools import reduce
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +18,12 @@ from ...tracer.errors import (
     ArgumentError,
     DTypeError,
     GradientError,
-    LinearAlgebraError,
     MutationError,
-    PullbackError,
     ShapeError,
 )
 from ...tracer.graph import Node, is_step_towards
 from ...tracer.ops.elementwise import add
-from ...tracer.origin import at_caller, backward_of, fail
+from ...tracer.origin import at_caller, backward_of
 from ...tracer.quiet import IGNORED, floating_errors
 from ...tracer.trace import innermost
 from ..values.modes import no_grad, recording

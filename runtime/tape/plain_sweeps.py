@@ -56,7 +56,10 @@ def sweep_plain(
             asked = [edge is not None and id(edge[0]) in wanted for edge in node.edges]
         if is_operators and asked is None:  # `pull_all`, without its frame
             versions = node.versions
-            if versions and (versions[1][0] != versions[2] or len(versions) > 3):
+            if versions and (
+                versions[1][0] != versions[2]
+                or (len(versions) > 3 and (len(versions) > 6 or versions[4][0] != versions[5]))
+            ):
                 node.require_saved()
             plan = node.plan
             if plan.is_holomorphic and g.dtype.kind == "c":
@@ -96,7 +99,9 @@ def sweep_plain(
                 arrived[place] = mine + value
                 borrowed.discard(place)
             else:
-                add_arrays(arrived, borrowed, place, value, not is_own or value is g or value.base is not None)
+                add_arrays(
+                    arrived, borrowed, place, value, not is_own or value is g or value.base is not None
+                )
 
 
 def add_arrays(
@@ -133,18 +138,19 @@ def plain_gradients(
         since: a sequence number that nodes on a way to the inputs have at least.
     """
     nodes, leaves = behind
-    keys = list(map(id, inputs))
-    if (
-        (nodes and nodes[0].sequence < since)
-        or is_anomaly_enabled()
-        or not all([node.runs_rules and node.hooks is None for node in nodes])
-        or not all([leaf._hooks is None and id(leaf) in keys for leaf in leaves])
-    ):
+    if (nodes and nodes[0].sequence < since) or is_anomaly_enabled():
         return None
+    keys = list(map(id, inputs))
+    for leaf in leaves:
+        if leaf._hooks is not None or id(leaf) not in keys:
+            return None
+    for node in nodes:
+        if node.hooks is not None or not node.runs_rules:
+            return None
     arrived: dict[Any, Any] = {(id(root[0]), root[1]) if root[1] else id(root[0]): cotangent}
     former, errors = recording.set(False), floating_errors.set(IGNORED)
     try:
-        sweep_plain(list(nodes), arrived, {id(root[0])}, None, (), retain_graph)
+        sweep_plain(list(nodes) if retain_graph else nodes, arrived, {id(root[0])}, None, (), retain_graph)
     except np.linalg.LinAlgError as error:
         refuse_matrix(error)
     finally:

@@ -44,6 +44,8 @@ from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind, kind_of_value, plain
 
 Function = Callable[..., Any]
+ARRAYS = (np.ndarray, np.generic)
+FLOATS = frozenset((np.float64,))
 DIFFERENTIABLE = (Tensor, np.ndarray, np.generic, float, int, complex)
 ONE_LEAF = [True]
 NOTHING = Behind([], [])
@@ -53,8 +55,8 @@ _KINDS_OF_PLAIN: dict[type, type[Tensor]] = {
 }  # fmt: skip
 """Of the commonest arguments the kinds of the tensors that stand for them."""
 Argnums = int | str | Sequence[int | str]
-Gradient = Tensor | np.ndarray | None
-"""An array where nothing is recorded; None where a result does not depend on an argument."""
+Gradient = Tensor | np.ndarray | np.generic | None
+"""An array or a number where nothing is recorded; None where a result does not depend on an argument."""
 HOW_TO_GIVE = " Pass arrays, also in tuples, lists, dicts and dataclasses, or choose other argnums."
 
 
@@ -139,31 +141,32 @@ class Inputs:
 
     def _alias(self, leaf: Any, label: str) -> Tensor:
         kind = _KINDS_OF_PLAIN.get(type(leaf))
-        is_plain = kind is not None
-        if kind is None:
-            if not isinstance(leaf, DIFFERENTIABLE):
-                raise ArgumentError(
-                    f"{self.name}: argument '{label}' is a {kind_named(leaf)}; only tensors of pullback, "
-                    f"arrays and floats can be differentiated.{how_to_pass(leaf) or HOW_TO_GIVE}"
-                )
-            require_plain_array(leaf, f"{self.name}: argument '{label}'")
-            kind = kind_of_value(leaf)
-        value = leaf.payload if not is_plain and isinstance(leaf, Tensor) else np.asarray(leaf)
+        if kind is not None and (value := np.asarray(leaf)).dtype.kind in CONTINUOUS:
+            return self._own_alias(value, kind, label)
+        if not isinstance(leaf, DIFFERENTIABLE):
+            raise ArgumentError(
+                f"{self.name}: argument '{label}' is a {kind_named(leaf)}; only tensors of pullback, "
+                f"arrays and floats can be differentiated.{how_to_pass(leaf) or HOW_TO_GIVE}"
+            )
+        require_plain_array(leaf, f"{self.name}: argument '{label}'")
+        kind = kind_of_value(leaf)
+        value = leaf.payload if isinstance(leaf, Tensor) else np.asarray(leaf)
         if value.dtype.kind not in CONTINUOUS:
             raise DTypeError(
                 f"{self.name}: argument '{label}' has dtype {value.dtype}, and only floating or "
                 f"complex arguments have a gradient. {_as_float(leaf)}, or choose other argnums."
             )
-        if not is_plain and self.recording and isinstance(leaf, Tensor) and leaf.requires_grad:
-            alias = as_kind(apply(reshape, leaf, shape=tuple(value.shape)), kind)
-        else:
-            alias = make(self._own_node(value) if type(value) is Node else value, kind)
-            alias._requires_grad = True
-            self._own.add(id(alias))
-        alias._frozen = (
-            f"{self.name} writes into its argument '{label}', of which a gradient is taken; write into a "
-            f"{alias._copying}() of it"
-        )
+        if not (self.recording and isinstance(leaf, Tensor) and leaf.requires_grad):
+            return self._own_alias(self._own_node(value) if type(value) is Node else value, kind, label)
+        alias = as_kind(apply(reshape, leaf, shape=tuple(value.shape)), kind)
+        alias._frozen = _refusal_of_writes(self.name, label, alias._copying)
+        return alias
+
+    def _own_alias(self, value: Any, kind: type[Tensor], label: str) -> Tensor:
+        alias = make(value, kind)
+        alias._requires_grad = True
+        alias._frozen = _refusal_of_writes(self.name, label, alias._copying)
+        self._own.add(id(alias))
         return alias
 
     def _own_node(self, value: Node) -> Node:
@@ -212,7 +215,7 @@ class Inputs:
         behind = self._behind if innermost() is None or not keep else None
         return [_all_pulled(output, self.leaves, keep, behind, self.since) for output in outputs]
 
-    def _gradient(self, output: Tensor) -> Sequence[np.ndarray | None]:
+    def _gradient(self, output: Tensor) -> Sequence[Gradient]:
         """That of a real number outside of traces, of which it is known what is behind it on the tape."""
         if not output._requires_grad:
             return [None] * len(self.leaves)
@@ -220,7 +223,7 @@ class Inputs:
 
     def _passed(
         self, outputs: Sequence[Tensor], cotangents: Sequence[np.ndarray], retain_graph: bool
-    ) -> Sequence[np.ndarray | None]:
+    ) -> Sequence[Gradient]:
         """The gradients of the leaves outside of traces, without a history; what is behind is known."""
         if self._repeated is not None and (values := self._repeated.run(cotangents)) is not None:
             return _with_own_memory(values, cotangents)
@@ -302,6 +305,8 @@ class Inputs:
 
     def results(self, gradients: Sequence[Gradient], keep: bool) -> list[Any]:
         """For each differentiated argument its gradient, with zeros for None, in the argument's structure."""
+        if len(gradients) == 1 and self._layouts[0][1] is ONE_LEAF:
+            return [self._shown_gradient(gradients[0], self.leaves[0], keep)]
         shown = map(self._shown_gradient, gradients, self.leaves, repeat(keep))
         found = []
         for structure, present in self._layouts:
@@ -313,11 +318,15 @@ class Inputs:
         return found
 
     def _shown_gradient(self, gradient: Gradient, alias: Tensor, keep: bool) -> Any:
-        kind = NumpyScalar if type(alias) is PythonNumber else type(alias)
-        if type(gradient) is np.ndarray:
-            if issubclass(kind, NumpyTensor):
-                return kind._as_plain(alias, gradient)  # type: ignore[arg-type]  # which is of this kind
-            return make(gradient, kind)
+        kind = type(alias)
+        if issubclass(type(gradient), ARRAYS):  # `isinstance` asks a tensor's `__class__` as well
+            if kind is NumpyTensor:
+                return np.asarray(gradient)
+            if issubclass(kind, NumpyScalar):
+                return gradient[()]
+            return make(np.asarray(gradient), kind)
+        if kind is PythonNumber:
+            kind = NumpyScalar
         return self._shown_leaf(filled_like(alias, 0) if gradient is None else gradient, keep, kind)
 
     def shown(self, value: Any, keep: bool) -> Any:
@@ -341,8 +350,20 @@ class Inputs:
         return plain(shown)
 
 
-def _with_own_memory(values: Iterable[Any], cotangents: Iterable[np.ndarray]) -> list[np.ndarray | None]:
+@functools.lru_cache(maxsize=256)
+def _refusal_of_writes(name: str, label: str, copying: str) -> str:
+    return (
+        f"{name} writes into its argument '{label}', of which a gradient is taken; "
+        f"write into a {copying}() of it"
+    )
+
+
+def _with_own_memory(
+    values: Sequence[Any], cotangents: Iterable[np.ndarray]
+) -> Sequence[np.ndarray | np.generic | None]:
     """Gradients for a caller to write into: they share memory neither with each other nor with cotangents."""
+    if FLOATS.issuperset(map(type, values)):  # which share none
+        return values
     seen = set(map(_owner, cotangents))
     found: list[np.ndarray | None] = []
     for value in values:

@@ -75,22 +75,8 @@ def grad(
         array([2., 4.])
     """
 
-    def make_gradient(inner: Function) -> Function:
-        evaluate = _value_and_grad(inner, argnums, has_aux, holomorphic)
-
-        @running_programs
-        def gradient(*args: Any, **kwargs: Any) -> Any:
-            try:
-                value, slope = evaluate(*args, **kwargs)
-                return (slope, value[1]) if has_aux else slope
-            except BaseException as error:
-                show_users_frames(error)
-                raise
-
-        return gradient
-
     again = functools.partial(grad, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic)
-    return derived(function, make_gradient, again)
+    return derived(function, lambda inner: _gradient(inner, argnums, has_aux, holomorphic, False), again)
 
 
 def value_and_grad(
@@ -103,7 +89,7 @@ def value_and_grad(
         (np.float64(5.0), array([2., 4.]))
     """
     again = functools.partial(value_and_grad, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic)
-    return derived(function, lambda inner: _value_and_grad(inner, argnums, has_aux, holomorphic), again)
+    return derived(function, lambda inner: _gradient(inner, argnums, has_aux, holomorphic, True), again)
 
 
 def grad_of_sum(function: Function, argnums: Argnums = 0) -> Function:
@@ -308,18 +294,15 @@ def _jacobian(function: Function, argnums: Argnums, has_aux: bool, holomorphic: 
     return all_derivatives
 
 
-def _value_and_grad(
-    function: Function,
-    argnums: Argnums,
-    has_aux: bool,
-    holomorphic: bool,
+def _gradient(
+    function: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, with_value: bool
 ) -> Function:
-    """The function of (value, gradient)."""
+    """The function of the gradient, or of (value, gradient)."""
     name, memory = function_name(function), Memory()
 
     @functools.wraps(function)  # by which the arrays that the function reaches are found
     @running_programs
-    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+    def gradient(*args: Any, **kwargs: Any) -> Any:
         try:
             inputs = Inputs(name, function, args, kwargs, argnums)
             value, aux = inputs.evaluate(function, memory), None
@@ -332,14 +315,16 @@ def _value_and_grad(
             keep = inputs.reach_outside([scalar])
             (slopes,) = inputs.derivatives([scalar], keep)
             found = inputs.results(slopes, keep)
-            shown = inputs.shown(output, keep)
             slope = tuple(found) if inputs.several else found[0]
+            if not with_value:
+                return (slope, inputs.shown(aux, keep)) if has_aux else slope
+            shown = inputs.shown(output, keep)
             return ((shown, inputs.shown(aux, keep)), slope) if has_aux else (shown, slope)
         except BaseException as error:
             show_users_frames(error)
             raise
 
-    return value_and_gradient
+    return gradient
 
 
 # --- results and cotangents ------------------------------------------------------------------------------

@@ -110,6 +110,12 @@ def holds_complex(value: Any) -> bool:
     return type(value) is not float and any(map(np.iscomplexobj, taken_apart(value)[0]))
 
 
+def is_real(value: Any) -> bool:
+    """Whether it is a floating array, or a number, which is taken as it is."""
+    kind = type(value)
+    return kind is float or ((kind is np.ndarray or kind is np.float64) and value.dtype.kind == "f")
+
+
 def compiled(fun: Function) -> Function:
     """The function, compiled where `install(compiled=True)` says so."""
     if not options.compiled or is_tracing() or isinstance(fun, CompiledFunction | CompiledMethod):

@@ -25,6 +25,7 @@ from .conventions import (
     conjugated,
     exchanged,
     holds_complex,
+    is_real,
     named,
     require_argnum,
     selected,
@@ -47,9 +48,12 @@ def _by(transform: Function, operator: Function, fun: Function, argnum: Argnum, 
     require_argnum(argnum)
     argnums = argnum if isinstance(argnum, int) else tuple(argnum)
     derive = transform(compiled(fun), argnums, **options)
+    is_one = type(argnum) is int and argnum >= 0
 
     @running_programs
     def derived(*args: Any, **kwargs: Any) -> Any:
+        if is_one and argnum < len(args) and is_real(args[argnum]):
+            return derive(*args, **kwargs)
         x = selected(args, argnum)
         found = derive(*exchanged(args, argnum, x), **kwargs)
         return conjugated(found) if holds_complex(x) else found
