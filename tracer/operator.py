@@ -33,6 +33,9 @@ HOLOMORPHIC = "holomorphic"
 """Of complex numbers, with rules that are formulas of the derivative: they are given conjugates."""
 OWN_RULES = "own rules"
 """Of complex numbers, with rules that say for them, too, what the gradient is."""
+TOGETHER, EACH = "together", "each"
+"""Of an operator that is linear in its operands with rules: in all at once, as a sum of parts, or in each of
+them where the others are fixed, as a product."""
 NEVER_RAISING = frozenset(("elementwise", "reduction", "scan", "movement", "contraction", "creation"))
 """Families of operators that have a result whatever their operands are."""
 OF_ANY_NUMBERS = frozenset(("movement", "indexing", "creation"))
@@ -244,6 +247,8 @@ class Operator:
     needs_own_rule: bool = False
     """Composite: its body has no derivative, or somewhere another one, as that of a norm at 0. So it stays
     whole while a graph may yet be differentiated again."""
+    linear: str = ""
+    """Whether a tangent goes the way of the value: TOGETHER or EACH; empty where it does not."""
     is_associative: bool = False
     """Of two operands: whether what has been combined may be combined again."""
     of_complex: str = ""

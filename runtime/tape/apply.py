@@ -230,7 +230,7 @@ def save(node: OperatorNode, tensor: Tensor, operands: Sequence[Any], values: li
     """Let the node have what its rules need, of arrays that may be written to later."""
     plan = node.plan
     if plan.may_broadcast:
-        node.shapes = [values[position].shape for position in plan.positions]
+        node.shapes = [*[values[position].shape for position in plan.positions], tensor._value.shape]
     versions: list[Any] = []
     if plan.saves:
         saved: list[Any] = [None] * len(values)

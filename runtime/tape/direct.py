@@ -318,7 +318,7 @@ def _of_two(
         tensor._grad_fn = node = plan.node(attributes or fixed, edges)
         tensor._requires_grad = True
         if type(b) is ndarray and type(a) is ndarray and a.shape != b.shape:
-            node.shapes = [(a, b)[position].shape for position in plan.positions]
+            node.shapes = [*[(a, b)[position].shape for position in plan.positions], result.shape]
         if plan.saves_specs:
             node.specs = specs_of((a, b), result)
         if plan.saves:
@@ -413,7 +413,7 @@ def _of_three(operator: Operator, general: Function, plans: _Plans) -> Function:
             for position, operand in enumerate(operands)
         ]
         node = plan.node({}, edges)
-        node.shapes = [values[position].shape for position in plan.positions]
+        node.shapes = [*[values[position].shape for position in plan.positions], result.shape]
         if plan.saves_specs:
             node.specs = specs_of(values, result)
         versions: tuple[Any, ...] = ()

@@ -30,6 +30,7 @@ from ..tape.apply import apply, of_kind
 from ..tape.derivatives import gradients, jacobians, tangents, values_behind
 from ..tape.engine import UNKNOWN, Pass
 from ..tape.plain_sweeps import plain_gradients
+from ..tape.pushing import pushed_forward
 from ..tape.repeated import Repeated, repeated
 from ..tracing.explored_programs import Memory
 from ..tracing.numpy_programs import run_program
@@ -257,10 +258,19 @@ class Inputs:
 
     def pushed(
         self, outputs: Sequence[Tensor], directions: Sequence[Tensor], keep: bool
-    ) -> Sequence[Tensor | None]:
-        """The derivative of each output along directions of the leaves: the pull-back of the pull-back."""
+    ) -> Sequence[Gradient]:
+        """The derivative of each output along directions of the leaves.
+
+        Where the tape does not push them forward, it is the pull-back of the pull-back (J. Townsend, A new
+        trick for calculating Jacobian vector products, 2017).
+        """
         if self._graph_shows(outputs):
             return tangents(outputs, self.leaves, directions, self._outer(outputs, keep))
+        if not keep and innermost() is None:
+            along = [one._value for one in directions]
+            found = pushed_forward(self._behind, outputs, self.leaves, along)
+            if found is not None:
+                return _with_own_memory(found, along)
         with enable_grad():
             cotangents = [filled_like(output, 0).requires_grad_() for output in outputs]
             pulled = pull_back(outputs, self.leaves, cotangents, create_graph=True)
@@ -320,11 +330,10 @@ class Inputs:
     def _shown_gradient(self, gradient: Gradient, alias: Tensor, keep: bool) -> Any:
         kind = type(alias)
         if issubclass(type(gradient), ARRAYS):  # `isinstance` asks a tensor's `__class__` as well
-            if kind is NumpyTensor:
-                return np.asarray(gradient)
             if issubclass(kind, NumpyScalar):
-                return gradient[()]
-            return make(np.asarray(gradient), kind)
+                return gradient[()]  # type: ignore[index]
+            array = np.asarray(gradient)
+            return array if kind is NumpyTensor else make(array, kind)
         if kind is PythonNumber:
             kind = NumpyScalar
         return self._shown_leaf(filled_like(alias, 0) if gradient is None else gradient, keep, kind)
@@ -336,6 +345,17 @@ class Inputs:
         leaves, structure = flat(value)
         shown = [self._shown_leaf(leaf, keep) for leaf in leaves]
         return shown[0] if structure is None else unflatten(structure, shown)
+
+    def shown_of_kind(self, derivative: Gradient, output: Tensor, keep: bool) -> Any:
+        """The derivative of an output along directions, with zeros for None, as what the output is."""
+        kind = type(output)
+        if issubclass(type(derivative), ARRAYS):
+            array = np.asarray(derivative)
+            if issubclass(kind, NumpyTensor):
+                return kind._as_plain(output, array)  # type: ignore[arg-type]
+            return make(array, kind)
+        one: Any = filled_like(output, 0) if derivative is None else derivative
+        return self._shown_leaf(of_kind(one, kind), keep)
 
     def _shown_leaf(self, leaf: Any, keep: bool, kind: type[Tensor] | None = None) -> Any:
         if not isinstance(leaf, Tensor):

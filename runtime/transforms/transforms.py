@@ -22,7 +22,7 @@ from ...tracer.ops.movement import reshape
 from ...tracer.spec import CONTINUOUS, SUPPORTED
 from ...tracer.users_frames import show_users_frames, showing_users_frames
 from ..dispatch.compiled import function_name
-from ..tape.apply import apply, of_kind, standing_for
+from ..tape.apply import apply, standing_for
 from ..tracing.explored_programs import Memory
 from ..tracing.numpy_programs import running_programs
 from ..values.flatten import is_container, unflatten
@@ -147,7 +147,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
         (array([ 2., 40.]),)
     """
     name = function_name(function)
-    inputs = Inputs(name, function, primals, {}, tuple(range(len(primals))))
+    inputs = Inputs(name, function, primals, {}, 0 if len(primals) == 1 else tuple(range(len(primals))))
     value, aux = _split(name, inputs.evaluate(function), has_aux)
     leaves, structure = flat(value)
     outputs = [_floating_output(name, leaf) for leaf in leaves]
@@ -191,7 +191,8 @@ def jvp(
         raise ArgumentError(
             f"jvp of {name}: a tangent for each primal expected, found {len(tangents)} for {len(primals)}."
         )
-    inputs = Inputs(name, function, tuple(primals), {}, tuple(range(len(primals))))
+    argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
+    inputs = Inputs(name, function, tuple(primals), {}, argnums)
     value, aux = _split(name, inputs.evaluate(function), has_aux)
     leaves, structure = flat(value)
     outputs = [_tensor_output(name, leaf) for leaf in leaves]
@@ -202,13 +203,11 @@ def jvp(
     along = [_fitted_cotangent(name, one, leaf) for one, leaf in zip(flat_tangents, inputs.leaves)]
     keep = inputs.reach_outside(floating, along)
     pushed = iter(inputs.pushed(floating, along, keep))
-    found = [next(pushed) if _is_floating(output) else None for output in outputs]
-    filled = [
-        of_kind(filled_like(output, 0) if one is None else one, type(output))
-        for one, output in zip(found, outputs)
+    found = [
+        inputs.shown_of_kind(next(pushed) if _is_floating(output) else None, output, keep)
+        for output in outputs
     ]
-    derivative = filled[0] if structure is None else unflatten(structure, filled)
-    shown = (inputs.shown(value, keep), inputs.shown(derivative, keep))
+    shown = (inputs.shown(value, keep), found[0] if structure is None else unflatten(structure, found))
     return (*shown, inputs.shown(aux, False)) if has_aux else shown
 
 

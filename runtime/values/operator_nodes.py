@@ -118,8 +118,8 @@ class OperatorNode(SavingNode):
     plan: Plan
     attributes: dict[str, Any]
     shapes: Sequence[tuple[int, ...]] | None
-    """The shapes of the operands that get a gradient; None in a trace, and where there is no other operand
-    with which they could broadcast."""
+    """The shapes of the operands that get a gradient, and perhaps that of the result; None in a trace, and
+    where there is no other operand with which they could broadcast."""
     specs: tuple[Sequence[Spec], Spec] | None
     """Of the operands and of the result, if a rule asks for them; None in a trace."""
     forward: Node | None

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..dims import share
-from ..operator import HOLOMORPHIC, OWN_RULES, Array, Operator, declare
+from ..operator import HOLOMORPHIC, OWN_RULES, TOGETHER, Array, Operator, declare
 from ..spec import Spec, real_dtype, reduced_shape
 from .elementwise import (
     absolute,
@@ -112,6 +112,7 @@ mean = composite(
         "x": lambda g, x_spec, dims: spread(_over(g, count_of(x_spec, dims)), x_spec, dims),
     },
     of_complex=HOLOMORPHIC,
+    linear=TOGETHER,
     doc="the mean; nan of nothing",
 )
 
@@ -344,5 +345,6 @@ def _layer(g: Array, specs: tuple[Spec, ...], index: int, dim: int) -> Array:
 stack = declare(
     "stack", "composite", "*xs", infer=_infer_stack, body=_stack,
     evaluate=lambda *xs, dim: np.stack(xs, axis=dim) if dim else np.array(xs),
-    vjp={"xs": _layer}, of_complex=HOLOMORPHIC, doc="arrays of one shape side by side along a new dimension",
+    vjp={"xs": _layer}, of_complex=HOLOMORPHIC, linear=TOGETHER,
+    doc="arrays of one shape side by side along a new dimension",
 )  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 from ..array_rules import of_arrays
 from ..dims import equated
 from ..errors import ShapeError
-from ..operator import HOLOMORPHIC, Array, declare
+from ..operator import EACH, HOLOMORPHIC, Array, declare
 from ..spec import Spec
 from .elementwise import ADDITION, common_dtype
 
@@ -173,6 +173,7 @@ contract = declare(
     grad_fn="Mm",
     vjp={"a": _left_rule, "b": _right_rule},
     of_complex=HOLOMORPHIC,
+    linear=EACH,
     noun="product",
     doc="the sum over shared indices of the product of two arrays",
 )

@@ -15,6 +15,7 @@ from ..errors import DTypeError
 from ..operator import (
     HOLOMORPHIC,
     OWN_RULES,
+    TOGETHER,
     WRITTEN_OUT,
     Array,
     Monoid,
@@ -522,6 +523,7 @@ convert = declare(
     infer=lambda x, dtype: Spec(x.shape, dtype),
     evaluate=lambda x, dtype: np.asarray(x).astype(dtype),
     scalar="{dtype}({x})", grad_fn="ToCopy", noun="converted", of_complex=OWN_RULES,
+    linear=TOGETHER,
     vjp={"x": lambda g, x_spec: returned(g, x_spec.dtype)},
     doc="x in another dtype",
 )  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..dims import equated_shapes
 from ..errors import ShapeError
-from ..operator import Array, Monoid, Operator, declare
+from ..operator import TOGETHER, Array, Monoid, Operator, declare
 from ..spec import Spec
 from .creation import iota
 from .elementwise import ADDITION, MULTIPLICATION, equal, where, zeros_like
@@ -108,6 +108,7 @@ gather = declare(
     infer=_infer_gather,
     evaluate=lambda x, *indices: x[tuple(indices)],
     grad_fn="Index",
+    linear=TOGETHER,
     vjp={"x": lambda g, x_spec, indices: scatter_add(g, *indices, shape=x_spec.shape)},
     doc="x at the positions that the index arrays name",
 )
@@ -118,6 +119,7 @@ scatter_add = declare(
     infer=_infer_scatter,
     evaluate=_evaluate_scatter_add,
     grad_fn="IndexBackward",
+    linear=TOGETHER,
     monoid=ADDITION,
     vjp={"updates": lambda g, indices: gather(g, *indices)},
     doc="zeros with updates added at the positions that the index arrays name; repeated ones add up",

@@ -13,6 +13,7 @@ from ..dims import Dim, equated, equated_shapes, part_of
 from ..errors import DTypeError, ShapeError
 from ..operator import (
     OWN_RULES,
+    TOGETHER,
     Array,
     Movement,
     Operator,
@@ -31,11 +32,11 @@ from .elementwise import zeros_like
 def movement(
     name: str, operands: str = "x", *, is_view: bool = False, rearranges: bool = False,
     shifts: bool = False, chooses: bool = False, walks: Walks | None = None, parts: PartsOf | None = None,
-    **fields: Any,
+    linear: str = TOGETHER, **fields: Any,
 ) -> Operator:  # fmt: skip
     """Declare a movement operator; `Movement` says what the flags are, and every view rearranges."""
     moves = Movement(is_view, is_view or rearranges, shifts, chooses, walks, parts)
-    return declare(name, "movement", operands, cost=0, movement=moves, **fields)
+    return declare(name, "movement", operands, cost=0, movement=moves, linear=linear, **fields)
 
 
 # --- reshape ------------------------------------------------------------------------------------------
@@ -285,6 +286,7 @@ pad = movement(
     shifts=True,
     chooses=True,
     parts=_parts_of_pad,
+    linear="",  # with a constant that is not 0
     doc="a constant before and after, on every dimension",
 )
 

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError
-from ..operator import HOLOMORPHIC, Array, Monoid, Operator, Scalar, Search, declare, names_in_numpy
+from ..operator import (
+    HOLOMORPHIC,
+    TOGETHER,
+    Array,
+    Monoid,
+    Operator,
+    Scalar,
+    Search,
+    declare,
+    names_in_numpy,
+)
 from ..spec import BOOL, INT64, Spec, reduced_shape
 from .elementwise import (
     ADDITION,
@@ -156,6 +166,7 @@ LARGEST, SMALLEST = Monoid(maximum, lowest), Monoid(minimum, highest)
 
 sum_ = reduction(
     "sum", numpy=np.sum, same_dtype=True, monoid=ADDITION, noun="total", of_complex=HOLOMORPHIC,
+    linear=TOGETHER,
     vjp={"x": spread},
     torch="sum", arguments="accumulated",
     example=("tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0", "tensor([4., 6.])"), doc="the sum; 0 of nothing",
@@ -222,7 +233,7 @@ cumsum = declare(
     "cumsum", "scan", "x",
     infer=lambda x, dim: x,
     evaluate=lambda x, dim: np.cumsum(x, axis=dim, dtype=x.dtype.type),
-    monoid=ADDITION, noun="running_total", of_complex=HOLOMORPHIC,
+    monoid=ADDITION, noun="running_total", of_complex=HOLOMORPHIC, linear=TOGETHER,
     vjp={"x": _reversed_cumsum},
     torch="cumsum", in_place=True, arguments="running", numpy=("cumsum",),
     example=("tensor([1.0, 2.0, 3.0]), dim=0", "tensor([1., 3., 6.])"), doc="running sums along a dimension",

@@ -48,11 +48,11 @@ def _by(transform: Function, operator: Function, fun: Function, argnum: Argnum, 
     require_argnum(argnum)
     argnums = argnum if isinstance(argnum, int) else tuple(argnum)
     derive = transform(compiled(fun), argnums, **options)
-    is_one = type(argnum) is int and argnum >= 0
+    position = argnum if type(argnum) is int and argnum >= 0 else None
 
     @running_programs
     def derived(*args: Any, **kwargs: Any) -> Any:
-        if is_one and argnum < len(args) and is_real(args[argnum]):
+        if position is not None and position < len(args) and is_real(args[position]):
             return derive(*args, **kwargs)
         x = selected(args, argnum)
         found = derive(*exchanged(args, argnum, x), **kwargs)
