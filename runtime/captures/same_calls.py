@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from types import MethodType
 from typing import Any
 
+import numpy as np
+
 from .objects import dictionary_of
 from .reached import WITHOUT_CODE, is_without_code, way_from
 from .trails import FROZEN, Trail, Walk, plain_mark
@@ -43,6 +45,9 @@ class SameCall:
         cells = [cell for one in functions for cell in one.__closure__ or ()]
         self._versions = Versions(dicts, functions, cells)
         self._state = self._versions.read()
+        self._all_versions = Versions.of_both(self._versions, trail.versions)
+        self._all_state: np.ndarray | None = None
+        """That of the last call for which it held."""
         known = (dict, *FROZEN)
         self._others = [
             (one, way)
@@ -53,13 +58,17 @@ class SameCall:
 
     def holds_for(self, roots: Sequence[Any]) -> bool:
         """Whether a walk from these roots would find the same objects and the same code."""
-        return (
-            len(roots) == len(self._roots)
-            and all(map(self._is_root, roots, self._roots))
-            and self._versions.are(self._state)
-            and _are_identical(self._now(), self._held)
-            and self._trail.holds()
-        )
+        if len(roots) != len(self._roots) or not all(map(self._is_root, roots, self._roots)):
+            return False
+        if self._all_versions.are(self._all_state):
+            return self._holds_the_same() and self._trail.holds_besides_versions()
+        if self._versions.are(self._state) and self._holds_the_same() and self._trail.holds():
+            self._all_state = self._all_versions.read()
+            return True
+        return False
+
+    def _holds_the_same(self) -> bool:
+        return self._held is NOTHING or _are_identical(self._now(), self._held)
 
     def _mark(self, root: Any) -> Any:
         """What tells numbers and arrays apart, and containers of them; None for what may lead to code."""

@@ -19,7 +19,16 @@ import numpy as np
 
 from ..bytecode.code_names import names_of
 from .contents import content_of_cell
-from .objects import attributes_of, dictionary_of, is_opaque, is_own_container, is_users, wrapped_by
+from .objects import (
+    HasParts,
+    attributes_of,
+    dictionary_of,
+    has_dict,
+    is_opaque,
+    is_own_container,
+    is_users,
+    wrapped_by,
+)
 from .reached import (
     WITHOUT_CODE,
     Reached,
@@ -72,8 +81,11 @@ class Trail:
         mappings = [one for one, _ in (*self._mappings.values(), *self._special.values())]
         mappings += map(ATTRIBUTES, self._functions)
         mappings += (one for one in (*self._without_code, *self._others) if type(one) is dict)
-        self._versions = Versions(mappings, self._functions, self._cells)
-        self._state = self._versions.read()
+        in_dicts = [one for one in self._others if type(one) is dict or _has_parts_in_dict(one)]
+        mappings += (ATTRIBUTES(one) for one in in_dicts if type(one) is not dict)
+        self.versions = Versions(mappings, self._functions, self._cells)
+        """Those of the dicts, functions and cells."""
+        self._state = self.versions.read()
         self._known = [(one, names, self._present(one, names)) for one, names in self._mappings.values()]
         self._absent = [
             (one.keys(), names - found, one) for one, names, found in self._known if names is not None
@@ -84,7 +96,9 @@ class Trail:
         read = [(mapping, name) for mapping, _, found in self._known for name in found]
         self._entries = list(zip(*read)) or [(), ()]
         self._lists_without_code = [one for one in self._without_code if type(one) is not dict]
-        self._others_in_no_dict = [one for one in self._others if type(one) is not dict]
+        self._others_in_dicts = in_dicts
+        numbered = set(map(id, in_dicts))
+        self._others_in_no_dict = [one for one in self._others if id(one) not in numbered]
         self._held = list(map(real_of, self._objects()))
         self._unnumbered_count = len(self._unnumbered())
 
@@ -102,13 +116,9 @@ class Trail:
 
     def holds(self) -> bool:
         """Whether all that has been read is as it was, or as good."""
-        if self._versions.are(self._state):
-            elements = chain.from_iterable(self._lists_without_code)
-            holds_no_code = WITHOUT_CODE.issuperset(map(type, elements)) or all(
-                map(_holds_no_code, self._lists_without_code)
-            )
-            return holds_no_code and _are_same(self._unnumbered(), self._held[: self._unnumbered_count])
-        state = self._versions.read()
+        if self.versions.are(self._state):
+            return self.holds_besides_versions()
+        state = self.versions.read()
         is_same = (
             all(map(_holds_no_code, self._without_code))
             and not any(map(ATTRIBUTES, self._without_attributes))
@@ -118,6 +128,15 @@ class Trail:
         if is_same:
             self._state = state
         return is_same
+
+    def holds_besides_versions(self) -> bool:
+        """Whether that is so of what no version tells."""
+        lists = self._lists_without_code
+        if lists and not WITHOUT_CODE.issuperset(map(type, chain.from_iterable(lists))):
+            if not all(map(_holds_no_code, lists)):
+                return False
+        count = self._unnumbered_count
+        return not count or _are_same(self._unnumbered(), self._held[:count])
 
     def _all_keys(self) -> list[list[str]]:
         """The names in each mapping of which all count, or all of special methods, in order."""
@@ -147,7 +166,7 @@ class Trail:
         for slot in SLOTS:
             found += map(slot, self._functions)
         found.append(self._cells)
-        found += _with_parts(one for one in self._others if type(one) is dict)
+        found += _with_parts(self._others_in_dicts)
         return [*self._unnumbered(), *found, *_contents(self._cells)]
 
     def _unnumbered(self) -> list[Any]:
@@ -196,6 +215,11 @@ class Trail:
     def _present(self, mapping: Mapping[str, Any], names: Names) -> set[str]:
         found = set(mapping) if names is None else mapping.keys() & names
         return {name for name in found if not stands_for_built_in(name, mapping[name])}
+
+
+def _has_parts_in_dict(value: Any) -> bool:
+    """Whether it is an object of ours whose parts its attributes' dict holds."""
+    return isinstance(value, HasParts) and has_dict(value) and ATTRIBUTES(value).keys() >= {*value.parts}
 
 
 def _special_names(own: Mapping[str, Any]) -> set[str]:

@@ -49,7 +49,7 @@ class Versions:
     def __init__(
         self, dicts: Iterable[Any], functions: Sequence[FunctionType] = (), cells: Sequence[CellType] = ()
     ) -> None:
-        self._objects = list(map(_dict_of, dicts)), functions, cells
+        self._objects = list(map(_dict_of, dicts)), list(functions), list(cells)
         self._ids = list(map(id, self._objects[0]))
         self._memory: np.ndarray | None = None
         fields = _fields()
@@ -62,6 +62,12 @@ class Versions:
         memory: Any = (ctypes.c_char * SPACE).from_address(first)
         self._memory = np.frombuffer(memory, dtype=np.int64)
         self._places = (np.array(places, np.int64) - first) // WORD
+
+    @staticmethod
+    def of_both(first: Versions, second: Versions) -> Versions:
+        """Those of the objects of two."""
+        dicts, functions, cells = map(list.__add__, first._objects, second._objects)
+        return Versions(dicts, functions, cells)
 
     def read(self) -> np.ndarray | None:
         """Words that are the same where the objects are as they were; None where that can't be told."""

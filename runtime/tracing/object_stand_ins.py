@@ -93,7 +93,11 @@ class ObjectStandIns:
 
     def are_current(self) -> bool:
         """Whether the objects still hold what stand-ins were found for."""
-        return all(real is one.real or real is one.stand_in for one in self.standing for real in [read(one)])
+        for one in self.standing:
+            real = read(one)
+            if real is not one.real and real is not one.stand_in:
+                return False
+        return True
 
     def variables(self, arguments: Sequence[Any]) -> Iterator[Standing]:
         """What to exchange in a run: Tensors are made anew, as a write gives one a place on the tape."""

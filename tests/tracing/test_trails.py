@@ -387,8 +387,26 @@ def test_the_call_is_another_where_code_could_be_another(change: Any, module: An
     model.listed.append(other)
     assert not call.holds_for(roots)
     call = SameCall(roots, trail)
+    assert call.holds_for(roots) == call.holds_for(roots) == is_told
     change(module, model)
     assert not call.holds_for(roots)
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_the_call_is_another_where_a_function_has_another_rule(module: Any, is_replaced: bool) -> None:
+    exec("def ruled(x):\n    return squared(x)", vars(module))
+    module.squared = pb.primitive(lambda x: x * x)
+    module.squared.defvjp(lambda y, x: lambda g: 2.0 * g * x)
+    roots = (module.ruled, X)
+    trail = Trail(roots, Reached(roots))
+    call = SameCall(roots, trail)
+    is_told = versions._fields() is not None
+    assert trail.holds() and call.holds_for(roots) == call.holds_for(roots) == is_told
+    if is_replaced:
+        module.squared.function = abs
+    else:
+        module.squared.defvjp(lambda y, x: lambda g: 3.0 * g * x)
+    assert not trail.holds() and not call.holds_for(roots)
 
 
 def test_what_is_remembered_is_no_guard(module: Any) -> None:
