@@ -132,9 +132,9 @@ class Trail:
     def holds_besides_versions(self) -> bool:
         """Whether that is so of what no version tells."""
         lists = self._lists_without_code
-        if lists and not WITHOUT_CODE.issuperset(map(type, chain.from_iterable(lists))):
-            if not all(map(_holds_no_code, lists)):
-                return False
+        are_plain = not lists or WITHOUT_CODE.issuperset(map(type, chain.from_iterable(lists)))
+        if not (are_plain or all(map(_holds_no_code, lists))):
+            return False
         count = self._unnumbered_count
         return not count or _are_same(self._unnumbered(), self._held[:count])
 

@@ -59,7 +59,8 @@ def run_program(
     """
     token = remembering.set(memory) if memory is not None and remembering.get() is None else None
     try:
-        if not _is_as_it_is(function, arguments, keywords):
+        is_runner = type(function) is not FunctionType or function.__code__ in _runners
+        if not (is_runner and _is_as_it_is(function, arguments, keywords)):
             found = explored(function, arguments, keywords)
             if not found.runs_as_it_is:
                 return _Changed(function).run(found, arguments, keywords)

@@ -49,6 +49,7 @@ ARRAYS = (np.ndarray, np.generic)
 FLOATS = frozenset((np.float64,))
 DIFFERENTIABLE = (Tensor, np.ndarray, np.generic, float, int, complex)
 ONE_LEAF = [True]
+ALONE: list[tuple[Any, list[bool]]] = [(None, ONE_LEAF)]
 NOTHING = Behind([], [])
 _KINDS_OF_PLAIN: dict[type, type[Tensor]] = {
     np.ndarray: NumpyTensor, float: PythonNumber, complex: PythonNumber, np.float64: NumpyScalar,
@@ -94,19 +95,39 @@ class Inputs:
     ) -> None:
         self.name = name
         self.recording = is_recording()
-        self.several = not isinstance(argnums, (int, str))
-        self.leaves: list[Tensor] = []
-        """The aliases, over all differentiated arguments."""
-        self._own: set[int] = set()
         self.since = next_sequence()
-        self._layouts: list[tuple[Any, list[bool]]] = []
+        self._own: set[int] = set()
+        self.leaves: list[Tensor]
+        """The aliases, over all differentiated arguments."""
+        self.edges: list[Edge]
+        """The places of the leaves on the tape."""
+        self._layouts: list[tuple[Any, list[bool]]]
+        if type(argnums) is int and self._takes_one(function, args, argnums):
+            self.several, self._kwargs = False, kwargs
+            return
+        self.several = not isinstance(argnums, (int, str))
+        self.leaves, self._layouts = [], []
         changed_args, self._kwargs = list(args), dict(kwargs)
         for place, label in _places(name, function, args, kwargs, argnums):
             holder: Any = self._kwargs if isinstance(place, str) else changed_args
             holder[place] = self._replaced(holder[place], label)
         self._args = tuple(changed_args)
         self.edges = list(map(place_of, self.leaves))
-        """The places of the leaves on the tape."""
+
+    def _takes_one(self, function: Function, args: tuple[Any, ...], position: int) -> bool:
+        """Replace one plain array or number among the arguments, if there is one at the position."""
+        if not 0 <= position < len(args):
+            return False
+        leaf = args[position]
+        kind = _KINDS_OF_PLAIN.get(type(leaf))
+        if kind is None or (value := np.asarray(leaf)).dtype.kind not in CONTINUOUS:
+            return False
+        names = _parameters(function)
+        label = names[position] if position < len(names) else f"argument {position}"
+        alias = self._own_alias(value, kind, label)
+        self.leaves, self._layouts, self.edges = [alias], ALONE, [(alias, 0)]
+        self._args = (alias,) if len(args) == 1 else (*args[:position], alias, *args[position + 1 :])
+        return True
 
     def evaluate(self, function: Function, memory: Memory | None = None) -> Any:
         """What the function returns of the aliases; `memory` is of calls of one transform's result."""
@@ -220,7 +241,11 @@ class Inputs:
         """That of a real number outside of traces, of which it is known what is behind it on the tape."""
         if not output._requires_grad:
             return [None] * len(self.leaves)
-        return self._passed([output], [np.array(1, output._value.dtype)], retain_graph=False)
+        root, one = place_of(output), np.array(1, output._value.dtype)
+        found = plain_gradients(root, one, self._behind, self.leaves, self.since, False)
+        if found is None:
+            return self._passed([output], [one], retain_graph=False)
+        return _with_own_memory(found, [one])
 
     def _passed(
         self, outputs: Sequence[Tensor], cotangents: Sequence[np.ndarray], retain_graph: bool
@@ -232,16 +257,14 @@ class Inputs:
         if self._wanted is not UNKNOWN and self._repeated is None:  # the second time: there may be many
             self._repeated = repeated(roots, self.leaves, self._behind, self._wanted)
         found = None
-        if len(roots) == 1 and self._wanted is UNKNOWN:
-            found = plain_gradients(
-                roots[0], cotangents[0], self._behind, self.leaves, self.since, retain_graph
-            )
+        if retain_graph and len(roots) == 1 and self._wanted is UNKNOWN:
+            found = plain_gradients(roots[0], cotangents[0], self._behind, self.leaves, self.since, True)
         if found is None:
             one_pass = Pass(False, retain_graph, self.edges)
             one_pass.run(roots, cotangents, self._behind, self._wanted)
             self._wanted = one_pass.wanted
             found = list(map(one_pass.found.get, one_pass.targets))
-        elif retain_graph:
+        else:
             self._wanted = None
         return _with_own_memory(found, cotangents)
 
@@ -329,6 +352,8 @@ class Inputs:
 
     def _shown_gradient(self, gradient: Gradient, alias: Tensor, keep: bool) -> Any:
         kind = type(alias)
+        if kind is NumpyTensor and type(gradient) is np.ndarray:
+            return gradient
         if issubclass(type(gradient), ARRAYS):  # `isinstance` asks a tensor's `__class__` as well
             if issubclass(kind, NumpyScalar):
                 return gradient[()]  # type: ignore[index]
@@ -441,8 +466,6 @@ def _places(
         ArgumentError: the call has no such argument.
     """
     names = _parameters(function)
-    if type(argnums) is int and 0 <= argnums < min(len(args), len(names)):
-        return [(argnums, names[argnums])]
     found: list[tuple[int | str, str]] = []
     for wanted in as_tuple(argnums):
         position = list(names).index(wanted) if isinstance(wanted, str) and wanted in names else wanted
