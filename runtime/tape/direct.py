@@ -477,18 +477,20 @@ def _standing_for(result: Any, kind: type[Tensor]) -> Tensor:
     return make(result, NumpyScalar if kind is NumpyTensor and not result.ndim else kind)
 
 
-def direct_view(operator: Operator, grad_name: str | None = None) -> Function:
+def direct_view(operator: Operator, grad_name: str | None = None, of_numbers: bool = False) -> Function:
     """The short way of an operator whose result shows its operand's memory.
 
     It takes the tensor and the operator's attributes by name, and gives NotImplemented for what it is not
     for. NumPy may be given what it completes, as a shape with -1: of what it has made, `complete` gives the
-    attributes.
+    attributes. Where it stays a number, one `of_numbers` takes NumPy's and Python's as well.
     """
     evaluate, plans = operator.evaluate, _Plans(operator, 1, grad_name)
 
     def function(input: Any, complete: Function | None = None, **attributes: Any) -> Any:
         kind = type(input)
-        if (kind is not TorchTensor and kind is not NumpyTensor) or innermost() is not None:
+        if innermost() is not None or not (
+            kind is TorchTensor or kind is NumpyTensor or (of_numbers and kind in _KINDS)
+        ):
             return NotImplemented
         view = input._view
         if view is not None and view.seen != input._cell[0]:

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import FunctionType
 
 from ...tracer.errors import ArgumentError
 from ..dispatch.compiled import CompiledFunction, CompiledMethod, function_name
 from .inputs import Function, as_tuple
+
+
+def showing(made: Function, function: Function) -> Function:
+    """`functools.wraps(function)(made)`, sooner: by `__wrapped__` what the function reaches is found."""
+    if type(function) is not FunctionType or type(made) is not FunctionType:
+        return functools.wraps(function)(made)
+    made.__module__, made.__doc__ = function.__module__, function.__doc__
+    made.__name__, made.__qualname__ = function.__name__, function.__qualname__
+    if function.__dict__:
+        made.__dict__.update(function.__dict__)
+    made.__dict__["__wrapped__"] = function
+    return made
 
 
 def derived(
@@ -26,7 +39,7 @@ def derived(
             f"itself, and its arguments to the result: {suffix}(f)(x)."
         )
     inner = function.__wrapped__ if isinstance(function, CompiledFunction | CompiledMethod) else function
-    made = functools.wraps(inner)(derive(inner))
+    made = showing(derive(inner), inner)
     made.__name__ = f"{function_name(inner)}_{suffix}"
     made.__dict__["differentiated"] = differentiated
     if any(isinstance(one, int) and one < 0 for one in differentiated):  # the last that the call gives

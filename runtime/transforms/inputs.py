@@ -28,6 +28,7 @@ from ..autograd.autograd import pull_back, pull_back_each
 from ..functions.common import conjugate
 from ..tape.apply import apply, of_kind
 from ..tape.derivatives import gradients, jacobians, tangents, values_behind
+from ..tape.direct import direct_view
 from ..tape.engine import UNKNOWN, Pass
 from ..tape.plain_sweeps import plain_gradients
 from ..tape.pushing import pushed_forward
@@ -51,6 +52,7 @@ DIFFERENTIABLE = (Tensor, np.ndarray, np.generic, float, int, complex)
 ONE_LEAF = [True]
 ALONE: list[tuple[Any, list[bool]]] = [(None, ONE_LEAF)]
 NOTHING = Behind([], [])
+_reshaped = direct_view(reshape, of_numbers=True)
 _KINDS_OF_PLAIN: dict[type, type[Tensor]] = {
     np.ndarray: NumpyTensor, float: PythonNumber, complex: PythonNumber, np.float64: NumpyScalar,
     np.float32: NumpyScalar,
@@ -180,7 +182,11 @@ class Inputs:
             )
         if not (self.recording and isinstance(leaf, Tensor) and leaf.requires_grad):
             return self._own_alias(self._own_node(value) if type(value) is Node else value, kind, label)
-        alias = as_kind(apply(reshape, leaf, shape=tuple(value.shape)), kind)
+        shape = tuple(value.shape)
+        alias = _reshaped(leaf, shape=shape)
+        if alias is NotImplemented:
+            alias = apply(reshape, leaf, shape=shape)
+        alias = as_kind(alias, kind)
         alias._frozen = _refusal_of_writes(self.name, label, alias._copying)
         return alias
 

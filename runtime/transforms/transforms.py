@@ -272,7 +272,6 @@ def hessian(function: Function, argnums: Argnums = 0, *, holomorphic: bool = Fal
 def _jacobian(function: Function, argnums: Argnums, has_aux: bool, holomorphic: bool) -> Function:
     name, memory = function_name(function), Memory()
 
-    @functools.wraps(function)
     @running_programs
     def all_derivatives(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -299,7 +298,6 @@ def _gradient(
     """The function of the gradient, or of (value, gradient)."""
     name, memory = function_name(function), Memory()
 
-    @functools.wraps(function)  # by which the arrays that the function reaches are found
     @running_programs
     def gradient(*args: Any, **kwargs: Any) -> Any:
         try:

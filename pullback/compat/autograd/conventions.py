@@ -15,6 +15,7 @@ import pullback
 from pullback.errors import ArgumentError
 from pullback.runtime.dispatch.compiled import CompiledFunction, CompiledMethod
 from pullback.runtime.tracing.numpy_programs import run_program, running_programs
+from pullback.runtime.transforms.derived import showing
 from pullback.runtime.values.flatten import flatten, is_container, unflatten
 from pullback.runtime.values.saved import saved_values
 from pullback.runtime.values.tensor import Tensor
@@ -126,7 +127,7 @@ def compiled(fun: Function) -> Function:
 def named(operator: Function, fun: Function, argnum: Argnum, derived: Function) -> Function:
     """`derived`, with the function's code behind it, and a name as HIPS autograd gives it."""
     with contextlib.suppress(AttributeError):  # a partial function has no name
-        derived = functools.wraps(fun)(derived)
+        derived = showing(derived, fun)
     own, name = operator.__name__, getattr(fun, "__name__", "[unknown name]")
     derived.__name__ = f"{own}_of_{name}_wrt_argnum_{argnum}"
     derived.__doc__ = (

@@ -263,8 +263,7 @@ def make_jvp_reversemode(fun: Function, x: Any) -> Function:
     return lambda v: push(v)[1]
 
 
-@unary_to_nary
-def make_hvp(fun: Function, x: Any) -> tuple[Function, Any]:
+def make_hvp(fun: Function, argnum: Argnum = 0) -> Function:
     """The function of `fun`'s arguments that gives (product, gradient); `product(v)` is the Hessian times v.
 
     Example:
@@ -272,7 +271,7 @@ def make_hvp(fun: Function, x: Any) -> tuple[Function, Any]:
         >>> product(np.array([1.0, 0.0])), gradient
         (array([6., 0.]), array([ 3., 12.]))
     """
-    return _make_vjp(grad(fun), x)
+    return named(make_hvp, fun, argnum, make_vjp(grad(fun, argnum), argnum))
 
 
 def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
@@ -333,11 +332,13 @@ def make_ggnvp(f: Function, g: Function = _half_of_squares, f_argnum: int = 0) -
         array([ 4., 16.])
     """
 
+    slopes = grad(g)
+
     @unary_to_nary
     def product(inner: Function, x: Any) -> Function:
         pull, outputs = _make_vjp(inner, x)
         push = _make_jvp(inner, x)
-        curvature, _ = _make_vjp(grad(g), outputs)
+        curvature, _ = _make_vjp(slopes, outputs)
         return lambda v: pull(curvature(push(v)[1]))
 
     return product(f, f_argnum)
