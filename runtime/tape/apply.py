@@ -544,8 +544,10 @@ def of_kind(tensor: Tensor, kind: type[Tensor]) -> Tensor:
     if tensor._requires_grad and tensor._grad_fn is None:  # a leaf is known by its identity
         return as_kind(apply(reshape, tensor, shape=tensor._value.shape), kind)
     shown = make(tensor._value, kind)
-    for slot in ("_grad_fn", "_output_nr", "_requires_grad", "_cell", "_frozen"):
-        setattr(shown, slot, getattr(tensor, slot))
+    shown._grad_fn, shown._output_nr, shown._requires_grad = (
+        tensor._grad_fn, tensor._output_nr, tensor._requires_grad
+    )  # fmt: skip
+    shown._cell, shown._frozen = tensor._cell, tensor._frozen
     shown._view = None if tensor._view is None else tensor._view.copy()
     return shown
 

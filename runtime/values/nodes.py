@@ -271,11 +271,16 @@ def targets_behind(
             seen.add(id(target))
             (nodes if target._is_node else leaves).append(target)
     for node in nodes:  # which grows
-        for edge in node.edges if node.sequence >= oldest else ():
+        if node.sequence < oldest:
+            continue
+        for edge in node.edges:
             if edge is None or (key := id(target := edge[0])) in seen or (ends and (key, edge[1]) in ends):
                 continue
             seen.add(key)
-            (nodes if target._is_node else leaves).append(target)
+            if target._is_node:
+                nodes.append(target)
+            else:
+                leaves.append(target)
     nodes.sort(key=sequence_of)
     return Behind(nodes, leaves)
 

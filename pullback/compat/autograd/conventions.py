@@ -106,14 +106,19 @@ def exchanged(args: Sequence[Any], argnum: Argnum, x: Any) -> tuple[Any, ...]:
 
 def holds_complex(value: Any) -> bool:
     """Whether an array or a number in the value is complex."""
-    if type(value) is np.ndarray:
+    kind = type(value)
+    if kind is np.ndarray or kind is np.float64:
         return bool(value.dtype.kind == "c")
-    return type(value) is not float and any(map(np.iscomplexobj, taken_apart(value)[0]))
+    if issubclass(kind, Tensor):
+        return bool(value._value.dtype.kind == "c")
+    return kind is not float and any(map(np.iscomplexobj, taken_apart(value)[0]))
 
 
 def is_real(value: Any) -> bool:
     """Whether it is a floating array, or a number, which is taken as it is."""
     kind = type(value)
+    if issubclass(kind, Tensor):
+        return bool(value._value.dtype.kind == "f")
     return kind is float or ((kind is np.ndarray or kind is np.float64) and value.dtype.kind == "f")
 
 
