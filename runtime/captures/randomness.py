@@ -37,6 +37,7 @@ from ..values.refusals import number_refused
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor, kind_of_value, number_reader, tensors_among
+from .stream_states import are_equal, set_state, state_of
 from .traced_draws import array_to_fill, fill, form_of
 
 RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
@@ -67,7 +68,7 @@ class Streams:
         """
         behind = {id(one.stream): one.behind for one in noted if isinstance(one, _Noted)}
         for (one, label), before in zip(self._streams, self._states):
-            if not _equal(state_of(one), behind.get(id(one), before)):
+            if not are_equal(state_of(one), behind.get(id(one), before)):
                 return label
         return ""
 
@@ -78,7 +79,7 @@ class Streams:
     def put_back(self) -> None:
         """Let the streams stand where they stood."""
         for (one, _), state in zip(self._streams, self._states):
-            _set_state(one, state)
+            set_state(one, state)
 
     @contextmanager
     def replayed(self) -> Any:
@@ -127,7 +128,7 @@ class _Noted:
         return state_of(self.stream)
 
     def set_state(self, state: Any) -> None:
-        _set_state(self.stream, state)
+        set_state(self.stream, state)
 
 
 class TracedStream:
@@ -216,7 +217,7 @@ def drawing(method: Callable[..., Any], of: Any = None, made_in: Any = None) -> 
         known = (one for one in trace.streams if isinstance(one, _Noted) and one.stream is stream)
         noted = next(known, None) or _Noted(stream)
         before = noted.get_state()
-        is_known = _equal(before, noted.behind if noted in trace.streams else trace.stood(stream))
+        is_known = are_equal(before, noted.behind if noted in trace.streams else trace.stood(stream))
         call = _Call(stream, method, arguments, options, is_traced)
         order = DrawOrder()
         in_order = is_traced or order.is_kept
@@ -418,37 +419,6 @@ def undrawn_if(error: type[Exception]) -> Iterator[None]:
             one.set_state(states[one] if one in states else trace.streams.pop(one))
         note_draws(trace.streams)
         raise
-
-
-def state_of(stream: Any) -> Any:
-    if isinstance(stream, np.random.Generator):
-        return state_of(stream.bit_generator)
-    if isinstance(stream, np.random.BitGenerator):
-        children = getattr(stream.seed_seq, "n_children_spawned", 0)
-        return {"state": stream.state, "children": children}
-    if isinstance(stream, np.random.RandomState):
-        return stream.get_state(legacy=False)
-    try:
-        return stream.getstate()
-    except NotImplementedError:  # a SystemRandom has none
-        return None
-
-
-def _set_state(stream: Any, state: Any) -> None:
-    if isinstance(stream, np.random.Generator):
-        stream.bit_generator.state = state["state"]
-    elif isinstance(stream, np.random.BitGenerator):
-        stream.state = state["state"]
-    elif isinstance(stream, np.random.RandomState):
-        stream.set_state(state)
-    elif state is not None:
-        stream.setstate(state)
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, Mapping):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    return np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other
 
 
 # --- what has no state to compare ---------------------------------------------------------------------

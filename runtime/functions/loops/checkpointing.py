@@ -6,8 +6,8 @@ A. Griewank and A. Walther, Evaluating Derivatives (SIAM 2008), chapter 12.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import CellType, FunctionType
 from typing import Any
 
@@ -95,9 +95,10 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     again = around(function, saved_leaf)
     first = next_sequence()
     result = structured(function(*args, **kwargs), "checkpoint", "result")
+    drawn = streams if streams.moved() or get_rng_state() != state else None
     edges = outer_edges(result.tensors, first)
     outputs = [one if not _is_inside(one, first) else make(one.payload, type(one)) for one in result.tensors]
-    node = CheckpointBackward(again, saved, structure, state, streams, edges, len(outputs))
+    node = CheckpointBackward(again, saved, structure, state, drawn, edges, len(outputs))
     for number, (output, one) in enumerate(zip(outputs, result.tensors)):
         if output is not one:
             output._grad_fn, output._output_nr, output._requires_grad = node, number, True
@@ -155,7 +156,7 @@ class CheckpointBackward(GradNode):
         saved: Sequence[Any],
         structure: Any,
         state: Any,
-        streams: Streams,
+        streams: Streams | None,
         edges: Sequence[Edge],
         outputs: int,
     ) -> None:
@@ -165,6 +166,7 @@ class CheckpointBackward(GradNode):
         self.structure = structure
         self.state = state
         self.streams = streams
+        """The streams of random numbers; None where the function has drawn none."""
         self.outputs = outputs
         self.standing = standing_now()
         self.is_of_program = saved_values() is not None  # which writes into arrays and makes them of Tensors
@@ -175,14 +177,14 @@ class CheckpointBackward(GradNode):
         leaves = list(map(restored_leaf, self.saved))
         function = around(self.function, restored_leaf)
         args, kwargs = unflatten(self.structure, leaves)
-        now = get_rng_state()
-        set_rng_state(self.state)
-        try:
-            as_before = keeping_saved_values() if self.is_of_program else nullcontext()
-            with standing(Variables(self.standing)), as_before, enable_grad(), self.streams.replayed():
-                result = structured(function(*args, **kwargs), "checkpoint", "result")
-        finally:
-            set_rng_state(now)
+        as_before: AbstractContextManager[Any] = (
+            keeping_saved_values() if self.is_of_program else nullcontext()
+        )
+        stand_ins: AbstractContextManager[Any] = (
+            standing(Variables(self.standing)) if self.standing else nullcontext()
+        )
+        with stand_ins, as_before, enable_grad(), self.replayed():
+            result = structured(function(*args, **kwargs), "checkpoint", "result")
         pairs = [
             (edge_of(one), cotangent)
             for one, cotangent in zip(result.tensors, cotangents)
@@ -191,6 +193,20 @@ class CheckpointBackward(GradNode):
         inside = Segment(create_graph, [edge for edge in self.edges if edge is not None])
         inside.run([edge for edge, _ in pairs if edge], [one for _, one in pairs])
         return [inside.caught_at(edge) if edge else None for edge in self.edges]
+
+    @contextmanager
+    def replayed(self) -> Iterator[None]:
+        """Inside, the function draws the numbers that it drew; later ones are as if it had not."""
+        if self.streams is None:
+            yield
+            return
+        now = get_rng_state()
+        set_rng_state(self.state)
+        try:
+            with self.streams.replayed():
+                yield
+        finally:
+            set_rng_state(now)
 
     def release(self) -> None:
         self.saved, self.standing = None, ()

@@ -24,7 +24,8 @@ from ....tracer.ops.control import GIVEN, UNKNOWN_LENGTH, WHILE
 from ....tracer.origin import current_origin
 from ....tracer.spec import BOOL, INT64, Spec
 from ....tracer.trace import Trace, current_trace, is_tracing, tracing
-from ...captures.randomness import note_draws, state_of, undrawn_if
+from ...captures.randomness import note_draws, undrawn_if
+from ...captures.stream_states import state_of
 from ...tape.apply import apply, of_kind, standing_for, wrap
 from ...tape.bodies import BodyInput, TracedBody, trace_body
 from ...tape.loops import apply_loop
