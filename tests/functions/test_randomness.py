@@ -17,6 +17,7 @@ from uncompiled import counts
 import pullback as pb
 from pullback.errors import TraceError
 from pullback.runtime.captures.randomness import ONE_BY_ONE
+from pullback.runtime.captures.stream_states import are_equal, set_state, state_of
 
 pytestmark = pytest.mark.usefixtures("partly_compiled")
 
@@ -582,3 +583,22 @@ def test_a_negative_scale_is_refused_as_numpy_does() -> None:
     with pytest.raises(ValueError, match="scale < 0"):
         compiled(np.array([1.0, -1.0, 1.0]))
     assert np.isfinite(compiled(np.ones(3))).all()
+
+
+@pytest.mark.parametrize(
+    ("stream", "draw"),
+    [
+        (np.random.RandomState(3), lambda stream: stream.standard_normal()),  # which makes two at once
+        (random.Random(3), lambda stream: stream.gauss()),
+        (np.random.RandomState(np.random.PCG64(3)), lambda stream: stream.standard_normal()),
+    ],
+)
+def test_a_stream_is_put_back_where_it_stood(stream: Any, draw: Any) -> None:
+    for _ in range(3):
+        before, drawn = state_of(stream), draw(stream)
+        behind, after = state_of(stream), draw(stream)
+        assert are_equal(before, before) and not are_equal(before, behind)
+        set_state(stream, before)
+        assert are_equal(state_of(stream), before)
+        assert (draw(stream), draw(stream)) == (drawn, after)
+        set_state(stream, behind)
