@@ -344,7 +344,9 @@ def given(value: Any, copies: ContainerCopies) -> Any:
 
 def explored(function: Function, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Explored:
     """What code a function can run with these arguments."""
-    if type(function) is not FunctionType or not hold_no_code(arguments, keywords):
+    if type(function) is not FunctionType or not (
+        (not keywords and WITHOUT_CODE.issuperset(map(type, arguments))) or hold_no_code(arguments, keywords)
+    ):
         return _remembered_from((function, *arguments, *keywords.values()))
     key = id(function.__code__)
     found = _known.get(key)

@@ -41,7 +41,7 @@ from ..values.foreign import how_to_pass, kind_named
 from ..values.modes import enable_grad, is_recording, recording
 from ..values.nodes import Behind, Edge, have_own_backward, next_sequence, place_of, targets_behind
 from ..values.plain_arrays import require_plain_array
-from ..values.saved import keeping_saved_values
+from ..values.saved import end_keeping, keep_saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind, kind_of_value, plain
 
@@ -136,16 +136,17 @@ class Inputs:
         trace = innermost()
         if trace is not None:
             trace.differentiable = True
-        former = recording.set(True)
+        former, saved = recording.set(True), keep_saved_values()
         under_way.append(self)
         try:
-            with keeping_saved_values():
-                return run_program(function, self._args, self._kwargs, memory)
+            return run_program(function, self._args, self._kwargs, memory)
         finally:
             under_way.remove(self)
+            end_keeping(saved)
             recording.reset(former)
+            own = self._own
             for one in self.leaves:
-                if id(one) in self._own:
+                if id(one) in own:
                     one._is_closed = True
 
     def _replaced(self, value: Any, label: str) -> Any:
@@ -338,9 +339,13 @@ class Inputs:
         self._behind = nodes, leaves = targets_behind(targets, first)
         if given and has_history(given):
             return True  # also of a value that was computed where nothing is recorded
-        return self.recording and (
-            (bool(nodes) and nodes[0].sequence < first) or not all(map(self._is_own, leaves))
-        )
+        if not self.recording:
+            return False
+        own = self._own
+        for leaf in leaves:
+            if id(leaf) not in own and not _is_closed(leaf):
+                return True
+        return bool(nodes) and nodes[0].sequence < first
 
     def results(self, gradients: Sequence[Gradient], keep: bool) -> list[Any]:
         """For each differentiated argument its gradient, with zeros for None, in the argument's structure."""

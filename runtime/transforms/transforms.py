@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -196,17 +197,20 @@ def jvp(
     value, aux = _split(name, inputs.evaluate(function), has_aux)
     leaves, structure = flat(value)
     outputs = [_tensor_output(name, leaf) for leaf in leaves]
-    floating = [output for output in outputs if _is_floating(output)]
-    flat_tangents = [leaf for tangent in tangents for leaf in flat(tangent)[0]]
+    floating = list(filter(_is_floating, outputs))
+    if len(tangents) == 1 and type(tangents[0]) in PLAIN:
+        flat_tangents = tangents
+    else:
+        flat_tangents = [leaf for tangent in tangents for leaf in flat(tangent)[0]]
     if len(flat_tangents) != len(inputs.leaves):
         raise ArgumentError(f"jvp of {name}: tangents with the structure of the primals expected.")
     along = [_fitted_cotangent(name, one, leaf) for one, leaf in zip(flat_tangents, inputs.leaves)]
     keep = inputs.reach_outside(floating, along)
-    pushed = iter(inputs.pushed(floating, along, keep))
-    found = [
-        inputs.shown_of_kind(next(pushed) if _is_floating(output) else None, output, keep)
-        for output in outputs
-    ]
+    pushed = inputs.pushed(floating, along, keep)
+    if len(floating) < len(outputs):
+        known = iter(pushed)
+        pushed = [next(known) if _is_floating(output) else None for output in outputs]
+    found = list(map(inputs.shown_of_kind, pushed, outputs, repeat(keep)))
     shown = (inputs.shown(value, keep), found[0] if structure is None else unflatten(structure, found))
     return (*shown, inputs.shown(aux, False)) if has_aux else shown
 

@@ -248,6 +248,9 @@ def hooks_of_leaf(leaf: Tensor) -> dict[str, dict[int, Callable[..., Any]]]:
     return leaf._hooks
 
 
+_new_tuple = tuple.__new__
+
+
 class Behind(NamedTuple):
     """What gradients reach: the nodes, in the order in which they were made, and the leaves, each once."""
 
@@ -267,8 +270,8 @@ def targets_behind(
     leaves: list[Tensor] = []
     seen: set[int] = set()
     for target in targets:
-        if id(target) not in seen:
-            seen.add(id(target))
+        if (key := id(target)) not in seen:
+            seen.add(key)
             (nodes if target._is_node else leaves).append(target)
     for node in nodes:  # which grows
         if node.sequence < oldest:
@@ -281,8 +284,9 @@ def targets_behind(
                 nodes.append(target)
             else:
                 leaves.append(target)
-    nodes.sort(key=sequence_of)
-    return Behind(nodes, leaves)
+    if len(nodes) > 1:
+        nodes.sort(key=sequence_of)
+    return _new_tuple(Behind, (nodes, leaves))  # without the frame that the class's own has
 
 
 def have_own_backward(behind: Behind) -> bool:

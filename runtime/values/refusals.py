@@ -199,11 +199,12 @@ class explaining_errors(Refusals):
         self._token = refusals.set(self)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None and not self.of_plain_values and not self.unsupported:
+            refusals.reset(self._token)
+            return
         shown: Any = explained(error, self.of_plain_values) if isinstance(error, Exception) else error
         refusals.reset(self._token)
         if error is None:
-            if not self.of_plain_values and not self.unsupported:
-                return
             shown = next(filter(_is_caught, [*self.of_plain_values, *self.unsupported]), None)
         elif isinstance(shown, UnsupportedError):
             note_refusal(shown)  # the function outside may catch it

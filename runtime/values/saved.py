@@ -11,7 +11,7 @@ saves copies of such arrays; one copy for as long as the array stays the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import Any, Protocol
 
 import numpy as np
@@ -111,11 +111,20 @@ saved_values = _current.get
 """Those of the transform that is running its function, or None."""
 
 
+def keep_saved_values() -> Token[SavedValues | None]:
+    """From now on, until `end_keeping(token)`, writes leave what the tape has saved as it was; an inner
+    transform adds to the outer's."""
+    return _current.set(_current.get() or SavedValues())
+
+
+end_keeping = _current.reset
+
+
 class keeping_saved_values:
-    """Inside, writes leave what the tape has saved as it was; an inner transform adds to the outer's."""
+    """The same for what is inside."""
 
     def __enter__(self) -> None:
-        self._token = _current.set(_current.get() or SavedValues())
+        self._token = keep_saved_values()
 
     def __exit__(self, *error: object) -> None:
-        _current.reset(self._token)
+        end_keeping(self._token)

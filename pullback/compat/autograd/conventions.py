@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -129,6 +129,13 @@ def compiled(fun: Function) -> Function:
     return pullback.compile(fun)
 
 
+def called(fun: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The result of a function of the user's in one of ours that is marked by `running_programs`."""
+    if saved_values() is None:  # no transform has called it
+        return fun(*args, **kwargs)
+    return run_program(fun, args, kwargs)
+
+
 def named(operator: Function, fun: Function, argnum: Argnum, derived: Function) -> Function:
     """`derived`, with the function's code behind it, and a name as HIPS autograd gives it."""
     with contextlib.suppress(AttributeError):  # a partial function has no name
@@ -165,10 +172,7 @@ def unary_to_nary(unary_operator: Function) -> Function:
             @functools.wraps(fun, assigned=())
             @running_programs
             def unary(x: Any) -> Any:
-                given = exchanged(args, argnum, x)
-                if saved_values() is None:  # which no transform has called
-                    return fun(*given, **kwargs)
-                return run_program(fun, given, kwargs)
+                return called(fun, exchanged(args, argnum, x), kwargs)
 
             unary.__name__ = getattr(fun, "__name__", "[unknown name]")
             return unary_operator(unary, selected(args, argnum), *given, **named_ones)

@@ -21,6 +21,7 @@ from pullback.runtime.transforms.transforms import grad_of_sum
 from .conventions import (
     Argnum,
     Function,
+    called,
     compiled,
     conjugated,
     exchanged,
@@ -120,8 +121,9 @@ def grad_and_aux(fun: Function, argnum: Argnum = 0) -> Function:
     """
 
     @functools.wraps(fun)
+    @running_programs
     def pair(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        value, aux = fun(*args, **kwargs)
+        value, aux = called(fun, args, kwargs)
         return value, aux
 
     derive = pullback.grad(compiled(pair), argnum, has_aux=True)
@@ -156,8 +158,9 @@ def holomorphic_grad(fun: Function, argnum: Argnum = 0) -> Function:
     """
 
     @functools.wraps(fun)
+    @running_programs
     def real_part(*args: Any, **kwargs: Any) -> Any:
-        return np.real(fun(*args, **kwargs))
+        return np.real(called(fun, args, kwargs))
 
     return named(holomorphic_grad, fun, argnum, grad(real_part, argnum))
 
@@ -284,9 +287,13 @@ def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
     slopes = grad(fun, argnum)
 
     @functools.wraps(fun, assigned=())
+    @running_programs
     def along(*args: Any, **kwargs: Any) -> Any:
         *given, tensor = args
-        return np.tensordot(slopes(*given, **kwargs), tensor, np.ndim(tensor))
+        slope, count = slopes(*given, **kwargs), np.ndim(tensor)
+        if count > 1:
+            return np.tensordot(slope, tensor, count)
+        return np.dot(slope, tensor) if count else slope * tensor
 
     return named(hessian_tensor_product, fun, argnum, grad(along, argnum))
 
@@ -303,9 +310,13 @@ def tensor_jacobian_product(fun: Function, argnum: int = 0) -> Function:
     """
 
     @functools.wraps(fun, assigned=())
+    @running_programs
     def along(*args: Any, **kwargs: Any) -> Any:
         *given, tensor = args
-        return np.tensordot(tensor, fun(*given, **kwargs), axes=np.ndim(tensor))
+        value, count = called(fun, given, kwargs), np.ndim(tensor)
+        if count > 1 or np.ndim(value) > 2:
+            return np.tensordot(tensor, value, axes=count)
+        return np.dot(tensor, value) if count else tensor * value
 
     return named(tensor_jacobian_product, fun, argnum, jacobian(along, argnum))
 
