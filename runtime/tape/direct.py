@@ -279,15 +279,15 @@ def _of_two(
             elif is_of_bits:
                 is_float = False
             elif dtype.kind == "f":
-                b, is_float = _beside(a, b)
+                b, is_float = _beside(a, b, kinds)
                 second = False  # it is a copy, and has no gradient
             else:
-                a, is_float = _beside(b, a)
+                a, is_float = _beside(b, a, kinds)
                 first = False
         elif first:
-            b, is_float = _beside(a, b)
+            b, is_float = _beside(a, b, kinds)
         else:
-            a, is_float = _beside(b, a)
+            a, is_float = _beside(b, a, kinds)
         if not is_float:
             return general(input, other, **attributes)
         try:
@@ -536,18 +536,25 @@ def direct_view(operator: Operator, grad_name: str | None = None, of_numbers: bo
     return function
 
 
-def _beside(array: Any, other: Any) -> tuple[Any, bool]:
+def _beside(array: Any, other: Any, kinds: str) -> tuple[Any, bool]:
     """What is no tensor, as it is computed with beside a tensor's payload, and whether the short way does."""
-    if type(array) is not ndarray or array.dtype.kind != "f":
+    if type(array) is not ndarray:
         return other, False
-    kind = type(other)
-    if kind is float:
+    dtype, kind = array.dtype, type(other)
+    if dtype.kind not in kinds or dtype.kind not in CONTINUOUS:
+        return other, False
+    if kind is float or kind is int:
+        if kind is int and not -EXACT < other < EXACT:
+            return other, False
+        return (float(other) if dtype.kind == "f" else complex(other)), True
+    of_other = other.dtype
+    if of_other == dtype:
         return other, True
-    if kind is int:
-        return (float(other), True) if -EXACT < other < EXACT else (other, False)
-    if other.dtype == array.dtype:
-        return other, True
-    kind_of_other = other.dtype.kind
-    if kind_of_other == "b" or (array.dtype.char == "d" and kind_of_other in "iu"):  # which NumPy promotes so
-        return other.astype(array.dtype), True
+    if of_other.char in _BELOW.get(dtype.char, "?"):  # which NumPy promotes so
+        return other.astype(dtype), True
     return other, False
+
+
+_INTEGERS = "?bBhHiIlLqQ"
+_BELOW = {"d": _INTEGERS, "D": "efd" + _INTEGERS}
+"""Of a dtype those that NumPy promotes to it, by their characters; of other dtypes truth values alone."""
