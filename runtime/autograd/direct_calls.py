@@ -41,24 +41,30 @@ def recorded_directly(owner: primitive, args: tuple[Any, ...], kwargs: dict[str,
     noted = saved_values()
     if innermost() is not None or observers or not is_recording() or not owner._has_pull():
         return False, NotImplemented
-    if not OPTIONS.issuperset(map(type, kwargs.values())):
+    if kwargs and not OPTIONS.issuperset(map(type, kwargs.values())):
         return False, NotImplemented
-    values, edges = [], []
+    values, edges, given, kinds = [], [], [], []
+    is_recorded = False
     versions: list[Any] = []
     for position, one in enumerate(args):
-        kind, edge = type(one), None
+        kind, edge, passed = type(one), None, one
+        kinds.append(kind)
         if kind in TENSORS:
-            one.refresh()
+            if one._view is not None:
+                one.refresh()
             value = one._value
             if type(value) is not ndarray or value.dtype.kind != "f":
                 return False, NotImplemented
             if one._requires_grad:
                 if not owner._has_rule(position):
                     return False, NotImplemented
-                edge = (one._grad_fn or one, one._output_nr)
+                edge, is_recorded = (one._grad_fn or one, one._output_nr), True
             if kind is NumpyTensor:
                 versions += position, one._cell, one._cell[0]
-            values.append(value if kind is NumpyTensor else value[()])
+                passed = value
+            else:
+                passed = value[()]
+            values.append(passed)
         elif kind is ndarray:
             values.append(one if noted is None else noted.of_array(one))
         elif kind in NUMBERS:
@@ -66,9 +72,9 @@ def recorded_directly(owner: primitive, args: tuple[Any, ...], kwargs: dict[str,
         else:
             return False, NotImplemented
         edges.append(edge)
-    if not any(edges):
+        given.append(passed)
+    if not is_recorded:
         return False, NotImplemented
-    given = [value if type(one) in TENSORS else one for one, value in zip(args, values)]
     result = owner.function(*given, **kwargs)
     if type(result) not in RESULTS or result.dtype.kind != "f":
         return False, result
@@ -77,7 +83,6 @@ def recorded_directly(owner: primitive, args: tuple[Any, ...], kwargs: dict[str,
     if noted is not None:
         noted.share(tensor._cell)
     versions += -1, tensor._cell, 0
-    kinds = list(map(type, args))
     node = PrimitiveBackward(owner, edges, kinds, values, kwargs, array, type(tensor), tuple(versions))
     if noted is not None:
         noted.note(node)

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...tracer.dims import OF_FLOATS
 from ...tracer.forks import kept
-from ...tracer.trace import is_tracing
+from ...tracer.trace import innermost
 from ...tracer.tracebacks import calling_for_users
 from ..captures import randomness
 from ..captures.reached import WITHOUT_CODE
@@ -159,7 +159,7 @@ def while_wanted(real: Function, function: Function) -> Function:
     """`function` while something is traced or differentiated; what outlives that calls `real`."""
 
     def call(*arguments: Any, like: Any = None, **options: Any) -> Any:
-        if is_tracing() or saved_values() is not None or isinstance(like, Tensor):
+        if innermost() is not None or saved_values() is not None or issubclass(type(like), Tensor):
             return function(*arguments, **options)
         return real(*arguments, **options)
 

@@ -420,6 +420,13 @@ def _with_own_memory(
     """Gradients for a caller to write into: they share memory neither with each other nor with cotangents."""
     if FLOATS.issuperset(map(type, values)):  # which share none
         return values
+    alone = values[0] if len(values) == 1 else None
+    if (
+        type(alone) is np.ndarray
+        and alone.base is None
+        and not [one for one in cotangents if one is alone or one.base is not None]
+    ):
+        return values
     seen = set(map(_owner, cotangents))
     found: list[np.ndarray | None] = []
     for value in values:

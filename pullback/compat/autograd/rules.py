@@ -70,11 +70,11 @@ class primitive(pullback.primitive):
         super().defvjp(*[vjpmaker] * len(argnums), argnums=argnums)
 
     def _has_pull(self) -> bool:
-        return self._vjp_of_several is not None or super()._has_pull()
+        return self._vjp_of_several is not None or bool(self._vjps)
 
     def _has_rule(self, position: int) -> bool:
         of_several = self._vjp_of_several or (None if self._vjps else self._jvp_of_several)
-        return of_several is not None or super()._has_rule(position)
+        return of_several is not None or position in (self._vjps or self._jvps)
 
     def _cotangents(
         self,
