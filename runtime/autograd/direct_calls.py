@@ -122,32 +122,44 @@ class PrimitiveBackward(SavingNode):
         return f"{self.owner._name}Backward"
 
     def pull_all(self, g: Any) -> Sequence[Any]:
-        return self.pull([g], [edge is not None for edge in self.edges], False)
+        return self._pulled([position for position, edge in enumerate(self.edges) if edge is not None], g)
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
-        self.require_saved()
         positions = [position for position, is_wanted in enumerate(wanted) if is_wanted]
         (g,) = cotangents
-        operands = tuple(self.operands or ())
-        arguments: Sequence[Any]
-        if create_graph:
-            arguments, result = self._as_tensors()
-            g = of_kind(g if isinstance(g, Tensor) else make(np.asarray(g)), self.kind)
-        else:
-            arguments, result = operands, self.result
-            if self.kind is NumpyScalar:
-                result, g = result[()], g[()]
+        if not create_graph:
+            return self._pulled(positions, g)
+        self.require_saved()
+        arguments, result = self._as_tensors()
+        g = of_kind(g if isinstance(g, Tensor) else make(np.asarray(g)), self.kind)
         pulled = self.owner._cotangents(positions, result, tuple(arguments), self.options, g)
         found: list[Any] = [None] * len(self.edges)
         for position, one in zip(positions, pulled):
-            is_number = type(one) is np.float64 and type(operands[position]) is np.float64
-            found[position] = np.asarray(one) if is_number and not create_graph else one
-        if create_graph or not all(map(_fits, found, operands)):
-            specs = list(map(_spec_of, operands))
-            call = self.owner._with_keywords(operands, self.options)
-            tensors = fitted(call, found, flatten(operands)[1], specs)
-            found = [one if one is None or create_graph else one.payload for one in tensors]
-        return found
+            found[position] = one
+        return self._fitted(found)
+
+    def _pulled(self, positions: Sequence[int], g: Any) -> Sequence[Any]:
+        """The cotangents of the arguments at these positions, of an array."""
+        self.require_saved()
+        operands, result = tuple(self.operands or ()), self.result
+        if self.kind is NumpyScalar:
+            result, g = result[()], g[()]
+        pulled = self.owner._cotangents(positions, result, operands, self.options, g)
+        found: list[Any] = [None] * len(self.edges)
+        fit = True
+        for position, one in zip(positions, pulled):
+            operand = operands[position]
+            if type(one) is np.float64 and type(operand) is np.float64:
+                one = np.asarray(one)
+            found[position] = one
+            fit = fit and _fits(one, operand)
+        return found if fit else [one if one is None else one.payload for one in self._fitted(found)]
+
+    def _fitted(self, found: Sequence[Any]) -> Sequence[Tensor | None]:
+        """The cotangents as Tensors of the shapes and dtypes of the arguments."""
+        operands = tuple(self.operands or ())
+        call = self.owner._with_keywords(operands, self.options)
+        return fitted(call, found, flatten(operands)[1], list(map(_spec_of, operands)))
 
     def _as_tensors(self) -> tuple[list[Any], Tensor]:
         """What was kept, at its place on the tape."""

@@ -58,8 +58,11 @@ class SameCall:
 
     def holds_for(self, roots: Sequence[Any]) -> bool:
         """Whether a walk from these roots would find the same objects and the same code."""
-        if len(roots) != len(self._roots) or not all(map(self._is_root, roots, self._roots)):
+        if len(roots) != len(self._roots):
             return False
+        for root, former in zip(roots, self._roots):
+            if (root is not former[1] or root is None) and not self._is_root(root, former):
+                return False
         if self._all_versions.are(self._all_state):
             return self._holds_the_same() and self._trail.holds_besides_versions()
         if self._versions.are(self._state) and self._holds_the_same() and self._trail.holds():

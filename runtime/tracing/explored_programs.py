@@ -347,15 +347,16 @@ def explored(function: Function, arguments: Sequence[Any], keywords: Mapping[str
     if type(function) is not FunctionType or not (
         (not keywords and WITHOUT_CODE.issuperset(map(type, arguments))) or hold_no_code(arguments, keywords)
     ):
-        return _remembered_from((function, *arguments, *keywords.values()))
+        return _remembered(id(_code_of(function)), (function, *arguments, *keywords.values()))
     key = id(function.__code__)
     found = _known.get(key)
-    if found is None or not found.holds_for(function):
-        found = _remembered_from((function,))
-        if found.is_fixed:
-            if len(_known) >= MOST_KNOWN:
-                _known.clear()
-            _known[key] = found
+    if found is not None and found.holds_for(function):
+        return found
+    found = _remembered(key, (function,))
+    if found.is_fixed:
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        _known[key] = found
     return found
 
 
@@ -365,9 +366,13 @@ def hold_no_code(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
     return WITHOUT_CODE.issuperset(map(type, given)) or all(map(is_without_code, given))
 
 
-def _remembered_from(roots: Sequence[Any]) -> Explored:
-    """What code a function can run with these arguments, remembered for calls with the same objects."""
-    key, memory = id(_code_of(roots[0])), remembering.get()
+def _remembered(key: int, roots: Sequence[Any]) -> Explored:
+    """What code a function can run with these arguments, remembered for calls with the same objects.
+
+    Args:
+        key: the id of the code.
+    """
+    memory = remembering.get()
     if memory is None:
         return _explored_from(key, roots)[0]
     if (found := memory.find(key, roots)) is not None:
