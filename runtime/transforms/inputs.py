@@ -528,6 +528,8 @@ _parameters_of_ufunc = functools.lru_cache(maxsize=256)(_inspected)
 
 def flat(value: Any) -> tuple[list[Any], Any]:
     """Leaves and structure; the structure of a single leaf is None."""
+    if issubclass(type(value), Tensor):
+        return [value], None
     return flatten(value) if is_container(value) else ([value], None)
 
 

@@ -149,7 +149,9 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     """
     name = function_name(function)
     inputs = Inputs(name, function, primals, {}, 0 if len(primals) == 1 else tuple(range(len(primals))))
-    value, aux = _split(name, inputs.evaluate(function), has_aux)
+    value, aux = inputs.evaluate(function), None
+    if has_aux:
+        value, aux = _split(name, value)
     leaves, structure = flat(value)
     outputs = [_floating_output(name, leaf) for leaf in leaves]
 
@@ -194,7 +196,9 @@ def jvp(
         )
     argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     inputs = Inputs(name, function, tuple(primals), {}, argnums)
-    value, aux = _split(name, inputs.evaluate(function), has_aux)
+    value, aux = inputs.evaluate(function), None
+    if has_aux:
+        value, aux = _split(name, value)
     leaves, structure = flat(value)
     outputs = [_tensor_output(name, leaf) for leaf in leaves]
     floating = list(filter(_is_floating, outputs))
@@ -280,7 +284,9 @@ def _jacobian(function: Function, argnums: Argnums, has_aux: bool, holomorphic: 
     def all_derivatives(*args: Any, **kwargs: Any) -> Any:
         try:
             inputs = Inputs(name, function, args, kwargs, argnums)
-            value, aux = _split(name, inputs.evaluate(function, memory), has_aux)
+            value, aux = inputs.evaluate(function, memory), None
+            if has_aux:
+                value, aux = _split(name, value)
             leaves, structure = flat(value)
             outputs = [_floating_output(name, leaf) for leaf in leaves]
             inputs.require_complex(outputs, holomorphic)
@@ -308,7 +314,7 @@ def _gradient(
             inputs = Inputs(name, function, args, kwargs, argnums)
             value, aux = inputs.evaluate(function, memory), None
             if has_aux:
-                value, aux = _split(name, value, has_aux)
+                value, aux = _split(name, value)
             output = _single_output(name, value)
             if holomorphic or output._value.dtype.kind != "f":
                 inputs.require_complex([output], holomorphic, of_gradient=True)
@@ -331,9 +337,7 @@ def _gradient(
 # --- results and cotangents ------------------------------------------------------------------------------
 
 
-def _split(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
-    if not has_aux:
-        return result, None
+def _split(name: str, result: Any) -> tuple[Any, Any]:
     if not isinstance(result, tuple) or len(result) != 2:
         raise OutputError(
             f"{name}: has_aux=True expects a result (value, aux), found {result.__class__.__name__}. "
