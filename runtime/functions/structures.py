@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
@@ -127,12 +128,20 @@ def structured(value: Any, function: str, argument: str) -> Structured:
     Raises:
         ArgumentError: a leaf is something else. DTypeError: an array of objects, strings or complex numbers.
     """
+    if issubclass(type(value), Tensor):
+        return Structured([value], [argument], _lone(), [True])
     leaves, structure = flatten(value)
     labels = [f"{argument}{path_text(path)}" for path in leaf_paths(structure)]
     present = [leaf is not None for leaf in leaves]
     given = [(leaf, label) for leaf, label in zip(leaves, labels) if leaf is not None]
     tensors = [_tensor(leaf, function, label) for leaf, label in given]
     return Structured(tensors, [label for _, label in given], structure, present)
+
+
+@functools.cache
+def _lone() -> Any:
+    """The structure of a value that is no container."""
+    return flatten(None)[1]
 
 
 def _tensor(leaf: Any, function: str, label: str) -> Tensor:

@@ -106,11 +106,13 @@ def flatten(value: Any) -> tuple[list[Any], Any]:
 
     while True:
         leaves, structure = optree.tree_flatten(value, none_is_leaf=True, namespace=NAMESPACE)
-        if NO_CONTAINERS.issuperset(map(type, leaves)):  # found sooner
+        kinds: set[Any] = set(map(type, leaves)) - NO_CONTAINERS
+        if not kinds:  # found sooner
             return leaves, structure
-        kinds = {type(leaf): leaf for leaf in leaves}
         unknown: set[Any] = {
-            kind for kind, leaf in kinds.items() if dataclasses.is_dataclass(kind) and is_container(leaf)
+            kind
+            for kind in kinds
+            if not issubclass(kind, Tensor) and _is_structured(kind) and dataclasses.is_dataclass(kind)
         }
         if not unknown:
             return leaves, structure
