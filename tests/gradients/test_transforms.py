@@ -226,6 +226,37 @@ def test_jvp(form: Any) -> None:
     np.testing.assert_array_equal(constant, np.zeros(4))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x,
+        lambda x: np.tanh(W[:, None] @ x[None]) * 2.0,
+        lambda x: x + np.ones((2, 4)),
+        lambda x: x[1:] * x[:-1] - x[0] ** 2,
+        lambda x: np.concatenate((x[[2, 0]], W, np.cumsum(x)[::-1])),
+        lambda x: np.array([np.sum(x**3), np.mean(np.maximum(x, W))]),
+        lambda x: np.where(x > 0.5, np.exp(x), 2.0)[None],
+        lambda x: W,
+    ],
+)
+def test_tangents_walk_the_tape_forwards(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = jacobian(function)(X) @ W
+    monkeypatch.delattr(inputs, "pull_back")
+    value, slope = jvp(function, (X,), (W,))
+    np.testing.assert_array_equal(value, function(X))
+    np.testing.assert_allclose(slope, wanted, rtol=1e-12)
+    assert type(slope) is np.ndarray and not np.shares_memory(slope, W)
+
+
+def test_tangents_are_pulled_back_where_hooks_may_change_them() -> None:
+    def hooked(x: Any) -> Any:
+        y = x * x
+        y.register_hook(lambda g: 2.0 * g)
+        return np.sum(y)
+
+    np.testing.assert_allclose(jvp(hooked, (X,), (W,))[1], 2.0 * grad(lambda x: np.sum(x * x))(X) @ W)
+
+
 def test_jacobian_and_hessian(form: Any) -> None:
     matrix = RNG.normal(size=(3, 4))
     function = form(lambda x: matrix @ (x * x))
