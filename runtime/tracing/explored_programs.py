@@ -331,6 +331,23 @@ remembering: ContextVar[Memory | None] = ContextVar("remembering", default=None)
 """That of the outermost transform whose function runs."""
 
 
+class remembered_by:
+    """Inside, transforms that keep no memory themselves use this one, if there is one."""
+
+    __slots__ = ("_memory", "_token")
+
+    def __init__(self, memory: Memory | None) -> None:
+        self._memory = memory
+
+    def __enter__(self) -> None:
+        is_new = self._memory is not None and remembering.get() is None
+        self._token = remembering.set(self._memory) if is_new else None
+
+    def __exit__(self, *error: object) -> None:
+        if self._token is not None:
+            remembering.reset(self._token)
+
+
 def given(value: Any, copies: ContainerCopies) -> Any:
     """What is given to a program, with stand-ins for functions of NumPy and `math`."""
     if type(value) in WITHOUT_CODE and type(value) is not np.ufunc:

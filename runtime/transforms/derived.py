@@ -15,8 +15,8 @@ def showing(made: Function, function: Function) -> Function:
     """`functools.wraps(function)(made)`, sooner: by `__wrapped__` what the function reaches is found."""
     if type(function) is not FunctionType or type(made) is not FunctionType:
         return functools.wraps(function)(made)
-    made.__module__, made.__doc__ = function.__module__, function.__doc__
-    made.__name__, made.__qualname__ = function.__name__, function.__qualname__
+    for name in functools.WRAPPER_ASSIGNMENTS:
+        setattr(made, name, getattr(function, name))
     if function.__dict__:
         made.__dict__.update(function.__dict__)
     made.__dict__["__wrapped__"] = function

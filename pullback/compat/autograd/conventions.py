@@ -14,6 +14,7 @@ import numpy as np
 import pullback
 from pullback.errors import ArgumentError
 from pullback.runtime.dispatch.compiled import CompiledFunction, CompiledMethod
+from pullback.runtime.tracing.explored_programs import Memory, remembered_by
 from pullback.runtime.tracing.numpy_programs import run_program, running_programs
 from pullback.runtime.transforms.derived import showing
 from pullback.runtime.values.flatten import flatten, is_container, unflatten
@@ -164,8 +165,13 @@ def unary_to_nary(unary_operator: Function) -> Function:
     @functools.wraps(unary_operator)
     def nary_operator(fun: Function, argnum: Argnum = 0, *given: Any, **named_ones: Any) -> Function:
         require_argnum(argnum)
+        memory = Memory()
 
         def derived(*args: Any, **kwargs: Any) -> Any:
+            with remembered_by(memory):
+                return derived_of(args, kwargs)
+
+        def derived_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if len(args) == 1 and argnum == 0 and not kwargs and type(fun) is FunctionType:
                 return unary_operator(fun, floating(args[0]), *given, **named_ones)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback
 from pullback.errors import DTypeError
+from pullback.runtime.tracing.explored_programs import remembered_by, remembering
 from pullback.runtime.values.flatten import flatten
 
 from .conventions import Function, conjugated, holds_complex
@@ -67,9 +68,11 @@ def make_jvp(fun: Function, x: Any) -> Function:
         >>> make_jvp(lambda x: x * x, 3.0)(1.0)
         (np.float64(9.0), np.float64(6.0))
     """
+    memory = remembering.get()
 
     def jvp(g: Any) -> tuple[Any, ...]:
-        return pullback.jvp(fun, (x,), (g,))
+        with remembered_by(memory):
+            return pullback.jvp(fun, (x,), (g,))
 
     return jvp
 
