@@ -666,6 +666,18 @@ def test_bits_of_truth_values_take_the_short_way(ufunc: np.ufunc) -> None:
     np.testing.assert_array_equal(ufunc(counts, 5)._value, ufunc(counts._value, 5))
 
 
+@pytest.mark.parametrize("other", [2.0, 3, np.array([1.0, 2.0]), np.array([1, 2]), np.float64(2.0)])
+def test_what_is_real_beside_complex_numbers_takes_the_short_way(other: Any) -> None:
+    z = np.array([1.0 + 2.0j, 0.5 - 1.0j])
+    found = DIRECT["multiply"](make(z, NumpyTensor), other)
+    assert found is not NotImplemented and type(found) is NumpyTensor
+    np.testing.assert_array_equal(found._value, z * other)
+    slope = pb.grad(lambda z: np.sum(np.abs(other * z)))(z)
+    np.testing.assert_allclose(slope, other * z / np.abs(z), rtol=1e-14)
+    single = make(z.astype(np.complex64), NumpyTensor)
+    assert type(other) in (float, int) or DIRECT["multiply"](single, other) is NotImplemented
+
+
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4), (2, 3, 5), (5, 2), (0, 0), (100, 100)])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
 def test_triangles_are_numpys(shape: tuple[int, ...], dtype: str) -> None:
