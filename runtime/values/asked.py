@@ -179,6 +179,8 @@ class Asked(Value):
         return int(self._one("math.trunc()", whole))
 
     def __index__(self) -> int:
+        if not self._is_torch and math.prod(self._value.shape) != 1:  # NumPy asks each index, and goes on
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
         value = self._one("Use as an index")
         if not isinstance(value, int) or self._value.ndim:
             raise ArgumentError("only integer tensors of a single element can be converted to an index")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from pullback.runtime.tape.direct import direct
 from pullback.runtime.transforms.transforms import grad_of_sum
 from pullback.runtime.values.tensor import Tensor, TorchTensor, make
 from pullback.runtime.values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
+from pullback.tracer import errors
 from pullback.tracer.operator import Operator, operators
 from pullback.tracer.ops.linalg import lower_part, upper_part
 
@@ -690,3 +692,13 @@ def test_triangles_are_numpys(shape: tuple[int, ...], dtype: str) -> None:
         ):  # fmt: skip
             assert found.dtype == expected.dtype
             np.testing.assert_array_equal(found, expected)
+
+
+def test_an_array_asks_tensors_whether_they_are_an_index_without_an_error_of_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    positions = make(np.array([1, 0]), NumpyTensor)
+    monkeypatch.setattr(errors, "locators", [pytest.fail])
+    np.testing.assert_array_equal(np.eye(2)[positions, positions], np.ones(2))
+    with pytest.raises(TypeError, match="only integer scalar arrays"):
+        operator.index(positions)
