@@ -232,16 +232,17 @@ class Pass:
     def sweep(self) -> None:
         """Run the nodes, the latest first, each on all that has arrived at it."""
         nodes, arrived, borrowed, own = self.nodes, self.arrived, self.borrowed, self.input_ids
-        are_plain = not (self.ends or is_anomaly_enabled()) and innermost() is None
+        are_plain = not is_anomaly_enabled() and innermost() is None
+        is_recorded = are_plain and self.create_graph and not self.ends
         wanted = self.wanted
         while nodes:
             if are_plain and not self.create_graph:
-                sweep_plain(nodes, arrived, borrowed, wanted, own, self.retain_graph)
+                sweep_plain(nodes, arrived, borrowed, wanted, own, self.retain_graph, self.ends)
                 if not nodes:
                     return
             node: Any = nodes.pop()
             key = id(node)
-            if not (are_plain and self.create_graph and node.hooks is None and node.runs_rules):
+            if not (is_recorded and node.hooks is None and node.runs_rules):
                 self.visit(node)
                 continue
             g = arrived.pop(key, None)

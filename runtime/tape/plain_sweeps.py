@@ -31,12 +31,13 @@ def sweep_plain(
     wanted: Mapping[int, bool] | None,
     own: Container[int],
     retain_graph: bool,
+    ends: Container[tuple[int, int]] = (),
 ) -> None:
     """Run nodes, the latest first, each on all that has arrived at it, until one has hooks, or no such rules.
 
     Args:
         nodes: in the order in which they were made; those that have run are taken off.
-        arrived, borrowed, wanted: as in `Pass`.
+        arrived, borrowed, wanted, ends: as in `Pass`.
         own: ids of nodes whose cotangents somebody wants, where it ends as well.
     """
     while nodes:
@@ -88,7 +89,9 @@ def sweep_plain(
             place: Any = id(target)
             if asked is not None and place not in wanted:  # type: ignore[operator]  # which `asked` is of
                 continue
-            if number:
+            if ends and (place, number) in ends:
+                place = "end", place, number
+            elif number:
                 place = place, number
             mine = arrived.get(place)
             if mine is None:
