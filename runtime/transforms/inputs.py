@@ -44,10 +44,10 @@ from ..values.plain_arrays import require_plain_array
 from ..values.saved import end_keeping, keep_saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind, kind_of_value, plain
+from .own_memory import with_own_memory
 
 Function = Callable[..., Any]
 ARRAYS = (np.ndarray, np.generic)
-FLOATS = frozenset((np.float64,))
 DIFFERENTIABLE = (Tensor, np.ndarray, np.generic, float, int, complex)
 ONE_LEAF = [True]
 ALONE: list[tuple[Any, list[bool]]] = [(None, ONE_LEAF)]
@@ -252,14 +252,14 @@ class Inputs:
         found = plain_gradients(root, one, self._behind, self.leaves, self.since, False)
         if found is None:
             return self._passed([output], [one], retain_graph=False)
-        return _with_own_memory(found, [one])
+        return with_own_memory(found, [one])
 
     def _passed(
         self, outputs: Sequence[Tensor], cotangents: Sequence[np.ndarray], retain_graph: bool
     ) -> Sequence[Gradient]:
         """The gradients of the leaves outside of traces, without a history; what is behind is known."""
         if self._repeated is not None and (values := self._repeated.run(cotangents)) is not None:
-            return _with_own_memory(values, cotangents)
+            return with_own_memory(values, cotangents)
         roots = list(map(place_of, outputs))
         if self._wanted is not UNKNOWN and self._repeated is None:  # the second time: there may be many
             self._repeated = repeated(roots, self.leaves, self._behind, self._wanted)
@@ -273,7 +273,7 @@ class Inputs:
             found = list(map(one_pass.found.get, one_pass.targets))
         else:
             self._wanted = None
-        return _with_own_memory(found, cotangents)
+        return with_own_memory(found, cotangents)
 
     def pulled(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], keep: bool, at_once: bool = False
@@ -300,7 +300,7 @@ class Inputs:
             along = [one._value for one in directions]
             found = pushed_forward(self._behind, outputs, self.leaves, along)
             if found is not None:
-                return _with_own_memory(found, along)
+                return with_own_memory(found, along)
         with enable_grad():
             cotangents = [filled_like(output, 0).requires_grad_() for output in outputs]
             pulled = pull_back(outputs, self.leaves, cotangents, create_graph=True)
@@ -412,41 +412,6 @@ def _refusal_of_writes(name: str, label: str, copying: str) -> str:
         f"{name} writes into its argument '{label}', of which a gradient is taken; "
         f"write into a {copying}() of it"
     )
-
-
-def _with_own_memory(
-    values: Sequence[Any], cotangents: Iterable[np.ndarray]
-) -> Sequence[np.ndarray | np.generic | None]:
-    """Gradients for a caller to write into: they share memory neither with each other nor with cotangents."""
-    if FLOATS.issuperset(map(type, values)):  # which share none
-        return values
-    alone = values[0] if len(values) == 1 else None
-    if (
-        type(alone) is np.ndarray
-        and alone.base is None
-        and not [one for one in cotangents if one is alone or one.base is not None]
-    ):
-        return values
-    seen = set(map(_owner, cotangents))
-    found: list[np.ndarray | None] = []
-    for value in values:
-        if value is None:
-            found.append(None)
-            continue
-        array = np.asarray(value)
-        owner = id(array) if array.base is None else _owner(array)
-        if owner in seen:
-            array = array.copy()
-        seen.add(owner)
-        found.append(array)
-    return found
-
-
-def _owner(array: Any) -> int:
-    """Which object's memory an array shows."""
-    while type(array) is np.ndarray and (base := array.base) is not None:
-        array = base
-    return id(array)
 
 
 def has_history(given: Iterable[Tensor]) -> bool:
