@@ -37,6 +37,7 @@ from ..values.foreign import module_of
 from ..values.modes import is_grad_enabled
 from ..values.plain_arrays import require_plain_array
 from ..values.tensor import Tensor
+from .asked_libraries import AskedModule, asking
 from .classes import code_of, is_descriptor, is_made_anew, makers, names_in_namespace, special_methods
 from .contents import PLAIN_TYPES, Content, Unreadable
 from .memoised import CACHED, is_dispatcher
@@ -53,10 +54,25 @@ from .objects import (
     names_in,
     wrapped_by,
 )
-from .places import ABSENT, NOTHING, Changed, Drawing, Holder, Key, Number, Place, Reading, Source, StandIn
+from .places import (
+    ABSENT,
+    NOTHING,
+    Changed,
+    Drawing,
+    Holder,
+    Key,
+    Number,
+    Place,
+    Reading,
+    Source,
+    StandIn,
+    Table,
+)
+from .queries import Queries
 from .randomness import RANDOM, TracedStream, drawing
 from .reader import Reader
 from .standing_names import real_of
+from .tables import is_table, library_of_code
 
 OF_DISTRIBUTIONS = ("args", "kwds", "dataset", "weights", "factor")
 """The attributes of frozen distributions, and of kernel densities, that hold parameters."""
@@ -67,13 +83,17 @@ LIMIT = 2000
 
 
 def explore(
-    roots: Sequence[tuple[Any, str]], changed: Changed = NOTHING, indexes_arrays: bool = False
+    roots: Sequence[tuple[Any, str]],
+    changed: Changed = NOTHING,
+    indexes_arrays: bool = False,
+    follows_tables: bool = False,
 ) -> Reading:
     """Explore a function and the objects among its static arguments, each with what to call it.
 
     Args:
         changed: what the function changes.
         indexes_arrays: whether arrays that it makes are Tensors, since it reads them at traced positions.
+        follows_tables: whether what it asks of tables is followed; else their content is a guard.
 
     Raises:
         TraceError: it reaches what can't be read without using it up.
@@ -81,15 +101,18 @@ def explore(
     """
     names: frozenset[str] = frozenset()
     stand_ins, reads_all, may_miss = JOINED, False, False
+    asked_code: frozenset[type] = frozenset()
     while True:
-        explorer = _Explorer(names, stand_ins, reads_all, may_miss, changed)
+        explorer = _Explorer(
+            names, stand_ins, reads_all, may_miss, changed, follows_tables, asked_code
+        )
         reached = tuple(explorer.root(root, label) for root, label in roots)
         wanted = INDEXED if indexes_arrays else WRITABLE if explorer.is_writing else JOINED
-        found = wanted, explorer.reads_all, explorer.may_miss
-        if explorer.attribute_names <= names and found == (stand_ins, reads_all, may_miss):
+        found = wanted, explorer.reads_all, explorer.may_miss, explorer.code_to_ask
+        if explorer.attribute_names <= names and found == (stand_ins, reads_all, may_miss, asked_code):
             return explorer.reading(reached)
         names |= explorer.attribute_names
-        stand_ins, reads_all, may_miss = found
+        stand_ins, reads_all, may_miss, asked_code = found
 
 
 class _Explorer:
@@ -101,6 +124,8 @@ class _Explorer:
         reads_all: whether it reads attributes of objects by names that it computes.
         may_miss: whether it goes on where an object lacks an attribute.
         changed: what the function changes.
+        follows_tables: whether what is asked of tables is followed.
+        asked_code: the kinds of code of a library that it may give tables to: functions, classes.
     """
 
     def __init__(
@@ -110,6 +135,8 @@ class _Explorer:
         reads_all: bool,
         may_miss: bool,
         changed: Changed,
+        follows_tables: bool,
+        asked_code: frozenset[type],
     ) -> None:
         self.names = names
         self.stand_ins = stand_ins
@@ -126,6 +153,12 @@ class _Explorer:
         self.stored_globals: list[tuple[dict[str, Any], str]] = []
         self.streams: list[tuple[Any, str]] = []
         self.compared: list[np.ndarray] = []
+        self.follows_tables = follows_tables
+        self.asked_code = asked_code
+        self.reaches_library = self.compares_classes = False
+        self.queries = Queries()
+        self.tables: list[tuple[Table, str]] = []
+        """Each with the variable that holds it."""
         self._codes: list[CodeType] = []
         self._guarded_members: set[tuple[type, str]] = set()
         self._passed_classes: set[type] = set()
@@ -138,6 +171,8 @@ class _Explorer:
                 self._guard_taken(value, self.reader.root(value), label)
             return StandIn(stand_in)
         variable = self.reader.root(value)
+        if self.follows_tables and is_table(value):
+            return self._table(value, variable, label)
         if is_opaque_instance(value):
             return self._guard_content(value, variable, label)
         self._guard_kind(value, variable)
@@ -146,6 +181,11 @@ class _Explorer:
         return self._object(value, variable, label)
 
     def reading(self, roots: tuple[Place | None, ...]) -> Reading:
+        if self.tables:
+            given = ", ".join(variable for _, variable in self.tables)
+            answers = self.reader.assign(f"{self.reader.constant(self.queries)}({given})")
+            self.reader.guard(f"{answers} is None")
+            self.reader.captured.append(f"*{answers}")
         for _, owner, variable in self.numbers:
             self.reader.captured += (owner, variable)
         return Reading(
@@ -159,6 +199,7 @@ class _Explorer:
             self.reader.read(),
             self.asks_identity,
             tuple(self.compared),
+            self.queries if self.tables else None,
         )
 
     # --- one place ------------------------------------------------------------------------------------
@@ -166,7 +207,7 @@ class _Explorer:
     def visit(self, value: Any, expression: str, label: str) -> Place | None:
         """Read the place `expression`, guard what is not an array, and go on to what it holds."""
         reader, value = self.reader, real_of(value)
-        stand_in = self.stand_ins.of(value, self.names)
+        stand_in = self.stand_ins.of(value, self.names) or self._library_stand_in(value)
         if isinstance(value, ModuleType):
             return self._module(value, expression, label, stand_in)
         variable = reader.assign(expression)
@@ -175,6 +216,8 @@ class _Explorer:
             if is_opaque_instance(value):
                 self._guard_taken(value, variable, label)
             return StandIn(stand_in)
+        if self.follows_tables and is_table(value):
+            return self._table(value, variable, label)
         if isinstance(value, np.ndarray):
             require_plain_array(value, f"{label}, which {self._code_name()} reaches,")
             if type(value) in (np.ndarray, np.memmap) and _is_supported(value.dtype):
@@ -252,6 +295,33 @@ class _Explorer:
         self.sources.append(source)
         reader.captured.append(variable)
         return source
+
+    def _library_stand_in(self, value: Any) -> Any:
+        """What stands for a module, function or class of a library whose tables are in reach."""
+        is_code = isinstance(value, ModuleType | FunctionType | type)
+        if not is_code or not self.follows_tables or library_of_code(value) is None:
+            return None
+        self.reaches_library = True
+        if isinstance(value, ModuleType):
+            return AskedModule(value, self.queries, self.asked_code) if self.asked_code else None
+        is_asked = isinstance(value, tuple(self.asked_code))
+        return asking(value, self.queries) if is_asked else None
+
+    @property
+    def code_to_ask(self) -> frozenset[type]:
+        """The kinds of code that have stand-ins: of a class none that is compared by identity."""
+        if not self.tables or not self.reaches_library:
+            return frozenset()
+        return frozenset([FunctionType] if self.compares_classes else [FunctionType, type])
+
+    def _table(self, value: Any, variable: str, label: str) -> Table:
+        for known, its_variable in self.tables:
+            if known.value is value:
+                self.reader.guard(f"{variable} is not {its_variable}")
+                return known
+        table = Table(value, self.queries, self.queries.add(value, label))
+        self.tables.append((table, variable))
+        return table
 
     # --- guards -----------------------------------------------------------------------------------------
 
@@ -534,6 +604,8 @@ class _Explorer:
         self.asks_identity |= names.asks_identity or not all(
             _is_code(_read(function.__globals__, path)) for path in names.compared
         )
+        compared = [_read(function.__globals__, path) for path in names.compared]
+        self.compares_classes |= names.asks_identity or any(isinstance(one, type) for one in compared)
         self.is_writing |= writes_of(function.__code__).any or calls_taking_methods(function)
         self.stored_globals += [(function.__globals__, name) for name in names.stored]
         if not IMPORTED.isdisjoint(imports(function.__code__)):

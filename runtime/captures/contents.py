@@ -86,7 +86,7 @@ class Content:
             return False
         if len(now) != len(self._parts):
             return False
-        is_same = all(one is other or _same(one, other) for one, other in zip(self._parts, now))
+        is_same = all(one is other or same(one, other) for one, other in zip(self._parts, now))
         if is_same and self._is_table:
             self._state = TableState.of(value)
         return is_same
@@ -110,7 +110,8 @@ class Content:
         return kept <= MOST_KEPT
 
 
-def _same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
+    """Whether parts are of one type and equal in every respect, as nan to nan and 0.0 not to -0.0."""
     if one is other:
         return True
     if type(one) is not type(other):
@@ -121,7 +122,7 @@ def _same(one: Any, other: Any) -> bool:
         is_alike = one.dtype == other.dtype and one.shape == other.shape
         return is_alike and one.tobytes() == other.tobytes()  # nan is nan, and 0.0 is not -0.0
     if isinstance(one, tuple) and 0.0 in one:  # which equals -0.0
-        return len(one) == len(other) and all(map(_same, one, other))
+        return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, float):
         return (one == other and math.copysign(1, one) == math.copysign(1, other)) or (
             math.isnan(one) and math.isnan(other)
@@ -299,7 +300,13 @@ def _frame(value: Any) -> tuple[list[Any], list[Any]]:
     blocks = getattr(getattr(value, "_mgr", None), "blocks", ())  # where all are found far sooner than each
     is_of_one_dtype = len({block.dtype for block in blocks}) == 1
     columns = value.to_numpy().T if is_of_one_dtype else [column.to_numpy() for _, column in value.items()]
-    return [], [value.columns, value.index, *columns]
+    return [], [value.columns, value.index, *columns, *_written_on(value)]
+
+
+def _written_on(table: Any) -> list[Any]:
+    """What a user has noted on a table of pandas's: `attrs`, and attributes."""
+    own = getattr(table, "__dict__", {})
+    return [own.get("_attrs") or None, {name: own[name] for name in own if name[0] != "_"} or None]
 
 
 def _dataset(value: Any) -> tuple[list[Any], list[Any]]:
@@ -312,7 +319,7 @@ def _data_array(value: Any) -> tuple[list[Any], list[Any]]:
 
 def _column(value: Any) -> tuple[list[Any], list[Any]]:
     labels = value.index if not callable(value.index) else None
-    return [], [value.to_numpy(), labels, value.name]
+    return [], [value.to_numpy(), labels, value.name, *_written_on(value)]
 
 
 def _of_values(value: Any) -> tuple[list[Any], list[Any]]:
@@ -330,7 +337,7 @@ class _Labels:
         if self._index is other._index:
             return True
         ours, theirs = self.parts(), other.parts()
-        is_same = len(ours) == len(theirs) and all(map(_same, ours, theirs))
+        is_same = len(ours) == len(theirs) and all(map(same, ours, theirs))
         if is_same:
             self._index = other._index
         return is_same

@@ -56,6 +56,14 @@ class HasParts:
     parts: ClassVar[tuple[str, ...]]
 
 
+class StandingFunction:
+    """What is called in the place of a function, which it has as `_real`."""
+
+    __slots__ = ()
+
+    _real: Any
+
+
 class Unread:
     """What is kept beside a function of ours, and of which nothing is computed: no guard asks for it."""
 

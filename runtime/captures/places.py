@@ -10,6 +10,7 @@ import numpy as np
 
 from ...tracer.records import record
 from ..values.tensor import Tensor
+from .queries import Queries
 from .reader import Read, Reader
 
 ABSENT: Any = object()
@@ -40,6 +41,16 @@ class Source:
     label: str
     is_complex: bool = False
     """Whether it is given to programs as pairs of real numbers."""
+
+
+@record(frozen=True, eq=False, slots=True)
+class Table:
+    """A table of another library: in a trace what is asked of it is followed."""
+
+    value: Any
+    queries: Queries
+    place: int
+    """Which one it is there."""
 
 
 @record(frozen=True, eq=False, slots=True)
@@ -97,15 +108,15 @@ class Key:
     value: Any
 
 
-Place = Holder | Source | StandIn | Number
+Place = Holder | Source | StandIn | Number | Table
 
 
 @record(frozen=True, eq=False)
 class Reading:
     """The result of an exploration: the places, the arrays, and a function that reads them again.
 
-    `read()` gives the values of `sources` in order, then for each of `numbers` its owner and its value; or
-    None where a guard does not hold. It is None itself if there is nothing to read or to guard.
+    `read()` gives the values of `sources` in order, what tables answer, then for each of `numbers` its owner
+    and its value; or None where a guard does not hold. It is None itself if there is nothing to read.
     """
 
     roots: tuple[Place | None, ...]
@@ -121,3 +132,6 @@ class Reading:
     """Whether the code asks if two values are one object."""
     compared: tuple[np.ndarray, ...] = ()
     """The arrays of objects whose content is guarded."""
+    queries: Queries | None = None
+    """What is asked of the tables in reach; None where there are none. When the trace is over, the answers
+    that are its inputs are the last of `sources`."""

@@ -22,6 +22,7 @@ from ..bytecode.code_names import names_of
 from ..bytecode.write_instructions import imports
 from ..values.tensor import TorchTensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
+from .asked_tables import AskedTable
 from .contents import content_of_cell
 from .objects import HasParts, attributes_of, dictionary_of, is_opaque, is_own_container, is_users, wrapped_by
 from .randomness import RANDOM
@@ -31,7 +32,7 @@ LARGEST = 1000
 """Elements of a container that are looked at."""
 WITHOUT_CODE = frozenset((
     bool, int, float, complex, str, bytes, type(None), np.ndarray, np.float64, np.ufunc, np.dtype,
-    TorchTensor, NumpyTensor, NumpyScalar, PythonNumber,
+    TorchTensor, NumpyTensor, NumpyScalar, PythonNumber, AskedTable,
 ))  # fmt: skip
 NUMBERS = frozenset((bool, int, float, complex, str, bytes, type(None)))
 MOST_NUMBERS = 100

@@ -199,7 +199,7 @@ class Trail:
             self._add_mapping(dictionary_of(value), names_in(value))
         elif way == "_from_container" and kind not in FROZEN and _holds_no_code(value):
             self._without_code.append(value)
-        elif kind not in FROZEN and _parts_of(value) != [None]:
+        elif kind not in FROZEN and any(one is not None for one in _parts_of(value)):
             self._others.append(value)
 
     def _add_variables(self, function: FunctionType) -> None:

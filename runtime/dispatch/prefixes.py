@@ -134,7 +134,8 @@ class Prefixes:
         self._shared = SharedNodes()
         self._merged: dict[Path, _Merged | None] = {}
         self._arguments: tuple[Node, ...] = ()
-        self._labels: list[str] | None = None
+        self._labels: list[Any] | None = None
+        """What the paths reach, which must be the same."""
         self._sources: dict[int, Node] = {}
         self._constants: list[tuple[np.ndarray, Node]] = []
         self._answers: dict[Node, Node] = {}
@@ -171,7 +172,8 @@ class Prefixes:
             return None
         count = len(traced.argument_names)
         arguments = traced.graph.inputs[:count]
-        labels = [source.label for source in traced.reading.sources]
+        queries = traced.reading.queries
+        labels = [*(source.label for source in traced.reading.sources), queries.form if queries else ()]
         if self._labels is None:
             self._arguments, self._labels = arguments, labels
         if labels != self._labels:

@@ -22,9 +22,10 @@ from ...tracer.origin import note_same_code
 from ...tracer.records import replaced
 from ..captures.objects import is_instance, wrapped_by
 from ..captures.places import Reading, Source
+from ..captures.tables import is_table
 from ..tensors.sampling import default_generator
 from ..tracing.call_roots import explored_leaves, roots_of
-from ..tracing.signature import Call
+from ..tracing.signature import Call, Identity
 from ..tracing.traced import Traced
 from .paths import Paths
 from .prefixes import Prefix
@@ -74,7 +75,7 @@ class SharedPrograms:
             return
         key = _key(function, call)
         bare = _rebuilt(made, None, call, _bare)
-        reader = _traced(bare).reading.reader
+        form = _form_of(bare)
         with self._lock:
             if function.signature.constants:
                 self._constants[key[0]] = self._constants.get(key[0], frozenset()) | frozenset(
@@ -83,7 +84,7 @@ class SharedPrograms:
             others = [
                 one
                 for one in self._shelves.get(key, ())
-                if _traced(one).reading.reader.text() != reader.text()
+                if _form_of(one) != form
             ]
             self._shelves[key] = (bare, *others[: MOST_ALIKE - 1])
             self._shelves.move_to_end(key)
@@ -121,7 +122,8 @@ def _file_of(function: TracedFunction) -> str:
 
 def _key(function: TracedFunction, call: Call) -> Any:
     explored = {id(call.leaves[index]) for index in explored_leaves(call)}
-    places = tuple(kind_of(one) if id(one) in explored else one for one in call.key)
+    parts = [one.value if type(one) is Identity else one for one in call.key]
+    places = tuple(kind_of(one) if id(one) in explored else one for one in parts)
     what = kind_of(function.function), function.name, function.options, function.max_paths, places
     return (*what, assumed_machine())
 
@@ -138,6 +140,8 @@ def kind_of(value: Any) -> Any:
     inner = wrapped_by(value)
     if inner is not None:
         return type(value), kind_of(inner)
+    if is_table(value):
+        return type(value)
     return type(value) if is_instance(value) and not isinstance(value, enum.Enum) else value
 
 
@@ -160,7 +164,7 @@ def _is_shareable(traced: Traced) -> bool:
 def _bare_reading(reading: Reading) -> Reading:
     sources = tuple(Source(None, source.label, source.is_complex) for source in reading.sources)  # type: ignore[arg-type]
     reader = reading.reader.without_values()
-    return Reading((), sources, (), (), (), (), reader, None, reading.asks_identity)
+    return Reading((), sources, (), (), (), (), reader, None, reading.asks_identity, (), reading.queries)
 
 
 def _bare(traced: Traced) -> Traced:
@@ -189,6 +193,12 @@ def _with_reading(traced: Traced, reading: Reading) -> Traced:
 
 def _traced(made: Variant | Paths) -> Traced:
     return made.traced if isinstance(made, Variant) else made.paths[-1].traced
+
+
+def _form_of(made: Variant | Paths) -> Any:
+    """What tells programs apart, of which the newest is kept."""
+    reading = _traced(made).reading
+    return reading.reader.text(), None if reading.queries is None else reading.queries.form
 
 
 def _all_traced(made: Variant | Paths) -> list[Traced]:

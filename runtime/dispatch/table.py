@@ -30,7 +30,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tracing.signature import EXACT, LARGEST, VARYING, Call, Conformed, Description, Key
+from ..captures.tables import is_table
+from ..tracing.signature import EXACT, LARGEST, VARYING, Call, Conformed, Description, Identity, Key
 from ..values import modes
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 STALE: Any = object()
 """What runs a call returns it where it does not serve the call: what the function reaches has changed."""
 Runner = Callable[[Sequence[Any]], Any]
+MOST_TABLES = 16
+"""Calls that are told apart by a table among their arguments, and keep it alive."""
 
 
 class Runs:
@@ -145,6 +148,8 @@ class Table:
         """Let calls like this one find what was made for it, before what they have found."""
         entry = self.entries.get(call.key)
         if entry is None:
+            if _is_of_table(call.key):
+                self._forget_tables()
             while len(self.entries) >= self.maxsize:
                 self._evict()
             entry = self.entries[call.key] = Entry(call)
@@ -176,6 +181,12 @@ class Table:
         ]
         self.run = dispatcher(rows, _surroundings()) if rows else _no_row
 
+    def _forget_tables(self) -> None:
+        """Let the oldest of the calls go that keep a table alive; it may come again (`shared.py`)."""
+        keys = [*filter(_is_of_table, self.entries)]
+        for key in keys[: 1 - MOST_TABLES]:
+            self._evicted_calls += self.entries.pop(key).calls.value
+
     def _evict(self) -> None:
         """The clock algorithm: the oldest goes, unless it was used since it was last looked at."""
         while True:
@@ -186,6 +197,11 @@ class Table:
                 return
             entry.former = entry.calls.value
             self.entries[key] = entry
+
+
+def _is_of_table(key: Key) -> bool:
+    """Whether calls with this key have a certain table of another library among their arguments."""
+    return any(type(one) is Identity and is_table(one.value) for one in key)
 
 
 def _no_row(arguments: tuple[Any, ...], default: np.dtype) -> Any:
@@ -226,7 +242,7 @@ def _static(leaf: Any, key: Iterator[Any]) -> Argument | None:
     from ...codegen.machine.small_calls import Argument  # not at start
 
     kind, _ = next(key), next(key)
-    is_itself = kind in EXACT or kind is float or kind.__eq__ is object.__eq__
+    is_itself = kind in EXACT or kind is float or kind.__eq__ is object.__eq__ or is_table(leaf)
     return Argument.same(leaf) if is_itself else None
 
 

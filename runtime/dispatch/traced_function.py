@@ -95,6 +95,8 @@ class TracedFunction:
         """The containers that traces have changed, by identity."""
         self.indexes_arrays = False
         """Whether arrays that the function makes are Tensors in its traces; see `trace_call`."""
+        self.unfollowed = ""
+        """Why what it asks of tables is not followed in its traces; empty where it is."""
         self.forget_counts()
 
     def forget_counts(self) -> None:
@@ -129,6 +131,7 @@ class TracedFunction:
             raise
         self.traces += 1
         self.indexes_arrays |= traced.indexes_arrays
+        self.unfollowed = self.unfollowed or traced.unfollowed
         if len(self.written) > known:  # which other traces may have read
             self.table.forget_variants()
         return traced
@@ -148,6 +151,7 @@ class TracedFunction:
                 rolls_turns,
                 counters,
                 self.indexes_arrays,
+                self.unfollowed,
             )
 
         for _ in range(MOST_TRACES - 1):

@@ -15,6 +15,7 @@ from ...tracer.origin import fail
 from ..captures.classes import CopiedClass
 from ..tape.apply import apply, standing_for
 from ..tape.local import local
+from ..values.foreign import TracedObject
 from ..values.plain_arrays import require_plain_array
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind
@@ -59,22 +60,24 @@ SEQUENCES = (list, tuple, deque)
 
 
 def holds_tensor(data: Any) -> bool:
-    """Whether data for an array have a Tensor among them."""
+    """Whether data for an array have a Tensor among them, or what stands for a table."""
     kind = type(data)  # `isinstance` asks `__class__` as well, which is a property of Tensors
-    if kind in (GrowingList, GrownArray):
+    if kind in (GrowingList, GrownArray) or issubclass(kind, (Tensor, TracedObject)):
         return True
-    return issubclass(kind, Tensor) or (issubclass(kind, SEQUENCES) and any(map(holds_tensor, data)))
+    return issubclass(kind, SEQUENCES) and any(map(holds_tensor, data))
 
 
 def given_array(value: Any) -> Any:
     """What `__array__` gives of an object whose class a trace has copied: a Tensor, which NumPy refuses.
 
-    And the array of a list that grows.
+    And the array of a list that grows, and of what stands for a table.
 
     All else as it is.
     """
     if type(value) is GrowingList:
         return value.array
+    if issubclass(type(value), TracedObject):
+        return value.as_array()
     is_copied = type(type(value)) is not type and isinstance(type(value), CopiedClass)
     return value.__array__() if is_copied and hasattr(value, "__array__") else value
 
@@ -83,6 +86,8 @@ def joined(data: Any) -> Any:
     """Nested lists with Tensors as the array that NumPy makes of them; data without any as they are."""
     if type(data) is GrowingList:
         return data.array
+    if issubclass(type(data), TracedObject):
+        return data.as_array()
     if not issubclass(type(data), SEQUENCES) or not holds_tensor(data):
         return data
     rows = [tensor_of(one) for one in data]

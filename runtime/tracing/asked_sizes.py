@@ -8,11 +8,13 @@ from typing import Any
 
 from ...tracer.dims import apply, formula_of, python_type
 from ...tracer.lost_numbers import note_size_asked
+from ..captures.asked_tables import AskedTable
+from ..captures.objects import StandingFunction
 from ..values.tensor import Tensor
 from . import asked_numbers
 
 
-class Called:
+class Called(StandingFunction):
     """What is called in place of a function of Python's, and else is that: as a key, where it is compared."""
 
     def __init__(self, real: Callable[..., Any], call: Callable[..., Any], is_of_sizes: bool = False) -> None:
@@ -60,10 +62,10 @@ def _length(x: Any) -> Any:
     if grown is not None:
         return grown
     count = len(x)
-    if not isinstance(x, Tensor):
-        return count
-    note_size_asked(depth=3)  # behind `Called`
-    return x.shape[0]
+    is_tensor = isinstance(x, Tensor)
+    if is_tensor or type(x) is AskedTable:
+        note_size_asked(depth=3)  # behind `Called`
+    return x.shape[0] if is_tensor else count
 
 
 SIZED: dict[str, Callable[..., Any]] = {

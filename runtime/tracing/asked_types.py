@@ -16,6 +16,7 @@ from ...tracer.dims import python_type
 from ...tracer.graph import Node
 from ...tracer.trace import innermost
 from ..bytecode.liveness import loop_over
+from ..captures.asked_tables import AskedTable
 from ..captures.containers import Written
 from ..captures.randomness import TracedStream
 from ..captures.state import Counted
@@ -63,7 +64,7 @@ def class_called(real: type, call: Callable[..., Any]) -> Any:
     return stand_in
 
 
-STANDING = NumpyTensor | Counted | Written | TracedStream | GrowingList | GrownArray
+STANDING = NumpyTensor | AskedTable | Counted | Written | TracedStream | GrowingList | GrownArray
 """What stands for objects of other classes."""
 
 

@@ -22,9 +22,10 @@ def explore_call(
     name: str,
     changed: Changed = NOTHING,
     indexes_arrays: bool = False,
+    follows_tables: bool = False,
 ) -> Reading:
     """What a call reaches; see `explore`."""
-    return explore(roots_of(function, call, name), changed, indexes_arrays)
+    return explore(roots_of(function, call, name), changed, indexes_arrays, follows_tables)
 
 
 def roots_of(function: Callable[..., Any], call: Call, name: str) -> list[tuple[Any, str]]:

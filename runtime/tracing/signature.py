@@ -17,6 +17,7 @@ from ...tracer.errors import ArgumentError, DTypeError, LeakedTraceError
 from ...tracer.records import record, replaced
 from ...tracer.spec import SUPPORTED, Spec
 from ..captures.objects import is_instance
+from ..captures.tables import is_table
 from ..values import dtypes
 from ..values.flatten import flatten, is_container, key_orders, leaf_paths, path_text, unflatten
 from ..values.foreign import how_to_pass, is_array_of_others, is_sparse, kind_named
@@ -304,7 +305,7 @@ class Signature:
         try:
             hash(content)
         except TypeError:
-            if is_sparse(leaf) or is_instance(leaf):  # what it holds is read and compared in each call
+            if is_sparse(leaf) or is_instance(leaf) or is_table(leaf):  # each call reads what it holds
                 return type(leaf), Identity(leaf)
             if isinstance(leaf, np.ndarray):
                 raise ArgumentError(
@@ -420,13 +421,13 @@ class Identity:
     """In a key what is equal to itself alone."""
 
     def __init__(self, value: Any) -> None:
-        self._value = value
+        self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Identity) and self._value is other._value
+        return isinstance(other, Identity) and self.value is other.value
 
     def __hash__(self) -> int:
-        return id(self._value)
+        return id(self.value)
 
 
 class Conformed(list[Any]):

@@ -23,6 +23,7 @@ from ...tracer.forks import kept
 from ...tracer.trace import innermost
 from ...tracer.tracebacks import calling_for_users
 from ..captures import randomness
+from ..captures.objects import StandingFunction
 from ..captures.reached import WITHOUT_CODE
 from ..functions import PUBLIC
 from ..functions.stopping import stop_gradient
@@ -124,7 +125,7 @@ IMPORTED = frozenset(("math", "numpy", "scipy"))
 """The packages with modules for which there are stand-ins."""
 
 
-class Called:
+class Called(StandingFunction):
     """What is called in the place of a function, to which it is equal: also as the key of a dict."""
 
     __slots__ = ("__call__", "_real")  # what the first holds is called, without a frame in between

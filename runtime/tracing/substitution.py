@@ -23,6 +23,7 @@ from ...tracer.errors import LeakedTraceError, MutationError
 from ...tracer.graph import Node
 from ...tracer.records import record
 from ..bytecode.code_names import names_of
+from ..captures.asked_tables import AskedTable
 from ..captures.classes import copy_class, with_code
 from ..captures.containers import Written
 from ..captures.memoised import Memoised
@@ -39,6 +40,7 @@ from ..captures.places import (
     Reading,
     Source,
     StandIn,
+    Table,
 )
 from ..captures.state import Counted
 from ..values.tensor import Tensor
@@ -96,7 +98,8 @@ class CachedFound(ChangesFound):
 class Substitution:
     """Copies of the places of a `Reading`, made once each; `replacement` says what stands for an array.
 
-    If it draws, what is drawn from streams of random numbers is an input of the trace under way.
+    If it draws, what is drawn from streams of random numbers is an input of the trace under way, and so is
+    what tables are asked.
     """
 
     def __init__(
@@ -260,6 +263,8 @@ class Substitution:
             return self._tensors[place]
         if isinstance(place, Drawing) and not self._draws:
             return place.real
+        if isinstance(place, Table):
+            return place.queries.stand_in(place.place) if self._draws else place.value
         if isinstance(place, StandIn):
             return place.value
         if isinstance(place, Number):
@@ -518,7 +523,7 @@ def _refill(holder: Any, before: dict[Any, Any], is_container: bool) -> None:
 
 
 def _is_traced(value: Any) -> bool:
-    return isinstance(value, Tensor) and isinstance(value._value, Node)
+    return (isinstance(value, Tensor) and isinstance(value._value, Node)) or type(value) is AskedTable
 
 
 def _refuse_traced(function: str, where: str, value: Any) -> None:

@@ -116,6 +116,8 @@ class Traced:
     """Which of the arguments, then of the sources, are one object, where the function asks."""
     indexes_arrays: bool = False
     """Whether arrays that the function makes are Tensors, since it reads them at traced positions."""
+    unfollowed: str = ""
+    """Why the content of tables is a guard; empty where what is asked of them is followed."""
     hands_on: bool = False
     """Whether the results go to another program: then numbers stay arrays (`prefixes.py`)."""
 

@@ -33,6 +33,7 @@ from ..autograd import autograd
 from ..captures.compared import covers
 from ..captures.identities import pattern_of, require_alike, shared
 from ..captures.places import Changed, Source
+from ..captures.queries import Unfollowed
 from ..captures.randomness import Streams, refuse_moved
 from ..captures.state import Updates
 from ..tape.apply import apply, cut_off, of_kind
@@ -73,6 +74,7 @@ def trace_call(
     rolls_turns: bool = True,
     counters: LoopCounters = NONE,
     indexes_arrays: bool = False,
+    unfollowed: str = "",
 ) -> Traced:
     """Trace `function` on stand-ins for the arguments of `call`, along the path that this call takes.
 
@@ -84,6 +86,8 @@ def trace_call(
         indexes_arrays: whether arrays that it makes are Tensors from the start. Else they are, in a second
             trace, where the first one has an ndarray that is read at traced positions: it would hold for
             these positions alone.
+        unfollowed: why what it asks of tables can't be followed, as other traces have found: then their
+            content is a guard.
 
     Raises:
         OutputError: it returns what is no tensor.
@@ -94,7 +98,16 @@ def trace_call(
     written = {} if containers is None else containers
 
     def trace(answers: Sequence[np.ndarray], indexes_arrays: bool) -> Traced:
-        return _traced(function, call, name, answers, written, rolls_turns, counters, indexes_arrays)
+        given = function, call, name, answers, written, rolls_turns, counters, indexes_arrays
+        reason = unfollowed
+        if not reason:
+            try:
+                return _traced(*given, follows_tables=True)
+            except TablesUnfollowed as error:
+                reason = str(error)
+        found = _traced(*given, follows_tables=False)
+        note = f"the content of tables is a constant, and each is traced anew: {reason}"
+        return replace(found, unfollowed=reason, notes=(*found.notes, note))
 
     traced = trace(answers, indexes_arrays)
     if indexes_arrays or len(answers) or traced.has_effects or not _asks_for_positions(traced):
@@ -121,13 +134,23 @@ def _traced(
     rolls_turns: bool,
     counters: LoopCounters,
     indexes_arrays: bool,
+    follows_tables: bool,
 ) -> Traced:
     changed, kept, rule_depth = Changed(containers=written), 0, 1
     while True:
+        run = _Run(
+            function,
+            call,
+            name,
+            answers,
+            changed,
+            rolls_turns,
+            counters,
+            indexes_arrays,
+            rule_depth,
+            follows_tables,
+        )
         try:
-            run = _Run(
-                function, call, name, answers, changed, rolls_turns, counters, indexes_arrays, rule_depth
-            )
             return run.traced(written)
         except DeeperRuleNeeded as error:
             rule_depth = error.depth
@@ -148,6 +171,14 @@ def _traced(
                     "Return the new values instead."
                 ) from None
             changed |= found
+        except (Exception, Unfollowed) as error:
+            if run.reading.queries is None:
+                raise
+            raise TablesUnfollowed(str(error) or type(error).__name__) from None
+
+
+class TablesUnfollowed(Exception):
+    """A trace that fails where what it asks of tables is followed, and why."""
 
 
 MOST_NUMBERS = 1000
@@ -168,12 +199,13 @@ class _Run:
         counters: LoopCounters,
         indexes_arrays: bool,
         rule_depth: int,
+        follows_tables: bool,
     ) -> None:
         self.function = function
         self.call = call
         self.name = name
         self.leaves = call.described()
-        self.reading = explore_call(function, call, name, changed, indexes_arrays)
+        self.reading = explore_call(function, call, name, changed, indexes_arrays, follows_tables)
         self.substitution = Substitution(self.reading, self._replacement, name, draws=True)
         self.source_nodes: dict[Source, Node] = {}
         self.source_tensors: dict[Source, Tensor] = {}
@@ -195,6 +227,10 @@ class _Run:
         self.gradients = Gradients(name, self.trace, self.given, self.stand_ins)
         self.differentiated: list[Tensor] = []
         """The stand-ins of what depends on an argument of a transform around the call."""
+        self.of_tables: list[Node] = []
+        """The input nodes of what tables answer."""
+        if self.reading.queries is not None:
+            self.reading.queries.begin(self._enter_answer)
 
     def traced(self, written: dict[int, Any]) -> Traced:
         """The trace; where there is none, what it has changed and drawn is put back.
@@ -211,8 +247,10 @@ class _Run:
             DrawOrder(self.trace).put_back()
         except BaseException as error:
             self.substitution.put_back()
+            if self.reading.queries is not None:
+                self.reading.queries.drop()
             label = streams.moved(noted)
-            if label or isinstance(error, PullbackError | ChangesFound | DeeperRuleNeeded):
+            if label or isinstance(error, PullbackError | ChangesFound | DeeperRuleNeeded | Unfollowed):
                 for stream, state in noted.items():
                     stream.set_state(state)
             if label and isinstance(error, Exception):
@@ -266,6 +304,7 @@ class _Run:
             stand_ins = {id(tensor): node for tensor, node, _ in self.stand_ins}
             overwritten = refused_nodes(recorded_leaves, gone, stand_ins)
             outputs += [self._output(one.tensor._grad) for one in self.gradients.new]
+            self._end_queries()
             pulled = self._pull_on_tape(results.leaves, gone)
             self._check_hooks(results.leaves)
             count = len(outputs)
@@ -453,6 +492,7 @@ class _Run:
         reason = (
             "draws random numbers" if self.trace.drawn
             else "asks which of its arguments are one object" if reading.asks_identity
+            else "takes arrays out of tables" if reading.queries is not None
             else "calls backward()" if self.gradients.noted
             else ""
         )  # fmt: skip
@@ -484,6 +524,24 @@ class _Run:
                 substitution.put_back()
 
         return again
+
+    def _enter_answer(self, array: np.ndarray, label: str) -> Node:
+        """The input node of what a table has answered."""
+        node = make_named_input(spec_of_leaf(array), label)
+        self.trace.values.give(node, array)
+        self.of_tables.append(node)
+        return node
+
+    def _end_queries(self) -> None:
+        """Let what tables have answered be sources, which are read in each call."""
+        queries = self.reading.queries
+        if queries is None:
+            return
+        queries.end()
+        answers = [Source(array, label) for array, label in queries.inputs]
+        queries.inputs = []
+        self.reading = replace(self.reading, sources=(*self.reading.sources, *answers))
+        self.source_nodes.update(zip(answers, self.of_tables))
 
     def _needs_grad(self, value: Any) -> bool:
         return self.records and isinstance(value, Tensor) and value.requires_grad

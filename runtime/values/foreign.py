@@ -53,9 +53,18 @@ def is_sparse(value: Any) -> bool:
     return module_of(kind).startswith("scipy.sparse.") and hasattr(kind, "tocsr") and value.ndim == 2
 
 
+class TracedObject:
+    """What stands for an object of another library in a trace, and counts as its array with Tensors."""
+
+    __slots__ = ()
+
+    def as_array(self) -> Any:
+        raise NotImplementedError
+
+
 class _OfPandas(type):
     def __instancecheck__(cls, instance: Any) -> bool:
-        return hasattr(instance, "to_numpy") and library_of(instance) == "pandas"
+        return library_of(instance) == "pandas" and hasattr(instance, "to_numpy")
 
 
 class PandasObject(metaclass=_OfPandas):
@@ -69,6 +78,8 @@ class PandasObject(metaclass=_OfPandas):
 
 def unboxed(value: Any) -> Any:
     """The array of a pandas object; anything else as it is."""
+    if issubclass(type(value), TracedObject):
+        return value.as_array()
     return value.to_numpy() if isinstance(value, PandasObject) else value
 
 

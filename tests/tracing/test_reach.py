@@ -481,15 +481,21 @@ def test_tables_of_pandas() -> None:
     lambda table: table.__setitem__("a", [1.0, 3.0]),
     lambda table: table.iloc.__setitem__((0, 0), -0.0),
     lambda table: table._mgr.blocks[0].values.__setitem__((0, 1), 4.0),
-    lambda table: setattr(table, "columns", ["a", "b", "other"]),
+    lambda table: setattr(table, "columns", ["a", "b", "other", "d", "e", "f"]),
     lambda table: setattr(table.index, "name", "other"),
     lambda table: setattr(table.index, "name", 1),
     lambda table: table.insert(0, "first", 1.0),
     lambda table: table.__setitem__("a", table["a"].astype("float32")),
+    lambda table: table.loc.__setitem__((0, "d"), "z"),
+    lambda table: table.loc.__setitem__((0, "e"), "v"),
+    lambda table: table.__setitem__("e", table["e"].cat.rename_categories(["u", "w"])),
+    lambda table: table.loc.__setitem__((0, "f"), None),
+    lambda table: table.attrs.__setitem__("scale", 2.0),
 ])  # fmt: skip
 def test_a_table_that_was_compared_once_is_told_from_one_that_changes(change: Any) -> None:
     pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame({"a": [0.0, 2.0], "b": [3.0, 4.0], "c": [True, False]})
+    table = pandas.DataFrame({"a": [0.0, 2.0], "b": [3.0, 4.0], "c": [True, False], "d": ["x", "y"]})
+    table = table.assign(e=pandas.Categorical(["u", "v"]), f=pandas.array([1, 2]))
     content = Content(table)
     for _ in range(3):
         assert content.is_of(table) and content.is_of(table.copy())

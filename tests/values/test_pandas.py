@@ -76,7 +76,8 @@ def test_writing_at_pandas_indices() -> None:
 MISUSES: list[tuple[Callable[[Any], Any], type[errors.PullbackError]]] = [
     (lambda given: pb.grad(lambda x: (x * x).sum())(given), errors.ArgumentError),
     (lambda given: pb.jvp(lambda x: x, (given,), (given,)), errors.ArgumentError),
-    (lambda given: pb.compile(lambda x: x * 2)(given), errors.ArgumentError),
+    (lambda given: pb.compile(lambda x: x * 2)(given), errors.OutputError),
+    (lambda given: pb.compile(pb.grad(lambda x: (x * x).sum()))(given), errors.ArgumentError),
     (lambda given: pb.vmap(lambda x: x * 2)(given), errors.ArgumentError),
     (lambda given: pb.exp(given), errors.ArgumentError),
     (lambda given: pb.stack([pb.ones(3), given]), errors.ArgumentError),
