@@ -176,6 +176,7 @@ def cost(
         one_pass = Pass(False, True, edges)
         one_pass.run([(one._grad_fn, one._output_nr) for one in results], cotangents)
 
+    taped()  # what is called often has other ways: see `runtime/tape/composed.py`
     results, cotangents = taped()
     nodes = _nodes_behind(results[0])
     calls = {

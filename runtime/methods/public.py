@@ -16,6 +16,7 @@ from ..functions.results import written
 from ..functions.shapes.grids import tril_indices, triu_indices
 from ..functions.signals.fourier import fftfreq, rfftfreq
 from ..functions.tensor_arguments import TensorArguments, takes_tensors
+from ..tape.composed import composed
 from ..tape.direct import unsupported
 from ..values.flatten import flatten, is_container, unflatten
 from ..values.tensor import Tensor, TorchTensor
@@ -33,6 +34,14 @@ def of_any_kind(function: F) -> F:
     takes_options = getattr(short, "takes_options", False)
     read = TensorArguments(function)
 
+    def checked(*arguments: Any, **options: Any) -> Any:
+        taken, named = read(arguments, options)
+        return settled(function(*taken, **named), (*arguments, *options.values()))
+
+    replay = composed(checked, fewest=2) if _is_composed(function) else unsupported
+    if hasattr(short, "of_several"):
+        short, replay = composed(checked, short), unsupported
+
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
         try:
@@ -44,6 +53,9 @@ def of_any_kind(function: F) -> F:
                 result = short(*arguments, **options)
                 if result is not NotImplemented:
                     return result
+            result = replay(*arguments, **options)
+            if result is not NotImplemented:
+                return result
             taken, named = read(arguments, options)
             if arguments and type(arguments[0]) is TorchTensor:
                 result = function(*taken, **named)
@@ -109,6 +121,12 @@ def _plain(result: Any) -> Any:
     return unflatten(structure, list(map(plain, leaves)))
 
 
+def _is_composed(function: Callable[..., Any]) -> bool:
+    """Whether what it computes follows from its arguments."""
+    family, _, module = (function.__module__ or "").removeprefix(FUNCTIONS).partition(".")
+    return family in FAMILIES and module not in DRAWING
+
+
 def publish(namespace: dict[str, Any], module: str) -> None:
     """Let the functions of tensors in a namespace take values of every kind."""
     for name, value in namespace.items():
@@ -127,5 +145,9 @@ def _is_of_tensors(function: FunctionType) -> bool:
 
 OF_FUNCTIONS = f"{FUNCTIONS}loops."
 """Those of functions that call functions: the kinds of what these take and give are dealt with there."""
+FAMILIES = frozenset(("elements", "matrices", "networks", "reductions", "shapes", "signals"))
+"""Of functions that call no others of the user's ..."""
+DRAWING = frozenset(("attention", "fractional_pooling", "low_rank", "noise", "recurrent"))
+"""... and among them the modules that may draw random numbers."""
 MAKERS = (fftfreq, rfftfreq, tril_indices, triu_indices)
 """What makes tensors of sizes alone."""

@@ -94,6 +94,7 @@ def implements(*functions: Any, shares: bool = False, in_order: bool | str = Tru
             asked = Call(functions[0], arguments, keywords) if in_order == "asked" else None
             return fresh(result, (*arguments, *keywords.values()), in_order, asked)
 
+        call.shares = shares  # type: ignore[attr-defined]
         for function in functions:
             FUNCTIONS[function] = call
         return implementation

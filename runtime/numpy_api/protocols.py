@@ -62,7 +62,8 @@ from ..functions.shapes.movement import (
 )
 from ..functions.shapes.parts import diag_directly, rolled_directly, tril_directly, triu_directly
 from ..tape.apply import apart_from, apply, lay_in_order, of_kind, standing_for, wrap
-from ..tape.direct import direct
+from ..tape.composed import composed
+from ..tape.direct import direct, unsupported
 from ..tensors.conversion import tensor_of
 from ..tensors.grown_arrays import GrownArray
 from ..values.foreign import PandasObject
@@ -103,10 +104,12 @@ def _is_same_ufunc(real: Any, operator: Operator) -> bool:
     return isinstance(real, np.ufunc) and (real is operator.evaluate or is_named_so)
 
 
+OF_ELEMENTS = ("elementwise", "eager")
+"""Families of operators that compute element by element."""
 DIRECT: dict[str, Callable[..., Any]] = {
     name: direct(one, of_numpy=True)
-    for one in operators("elementwise")
-    if one is not power
+    for one in operators()
+    if one.family in OF_ELEMENTS and one is not power
     for name in (*one.numpy, *one.scipy)
     if name in one.scipy or _is_same_ufunc(getattr(np, name), one)
 } | {"power": pow_directly, "matmul": matmul_directly}
@@ -117,13 +120,20 @@ DIRECT |= {f"bitwise_{name}": direct(one, of_numpy=True, kinds="b") for name, on
 
 
 class _DirectOf(dict[np.ufunc, Callable[..., Any] | None]):
-    """`DIRECT` by ufunc, whose name NumPy makes anew whenever it is asked; others are not kept."""
+    """By ufunc its short way: `DIRECT`, which goes by names that NumPy makes anew whenever it is asked, else
+    that of what is composed."""
 
     def __missing__(self, ufunc: np.ufunc) -> Callable[..., Any] | None:
         short = DIRECT.get(ufunc.__name__)
-        if short is not None:
-            self[ufunc] = short
+        if short is None and ufunc.nout == 1:
+            short = composed(functools.partial(_ufunc_in_the_ordinary_way, ufunc))
+        self[ufunc] = short
         return short
+
+
+def _ufunc_in_the_ordinary_way(ufunc: np.ufunc, *inputs: Any) -> Any:
+    result = fresh(called(ufunc, inputs), inputs)
+    return with_numbers_of_numpy(ufunc, settled(result, without_lists(inputs)))
 
 
 _direct_of = _DirectOf()
@@ -172,6 +182,21 @@ DIRECT_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.squeeze: squeezed_directly,
 }
 """The same for functions of one or two arguments, or of an axis and `keepdims`."""
+
+
+class _ShortOf(dict[Any, Callable[..., Any]]):
+    """By function its short way: `DIRECT_FUNCTIONS`, else that of what is composed and has its own memory."""
+
+    def __missing__(self, function: Any) -> Callable[..., Any]:
+        short, way = DIRECT_FUNCTIONS.get(function), functools.partial(_in_the_ordinary_way, function)
+        if not getattr(FUNCTIONS.get(function), "shares", True):
+            short = composed(way, short)
+        short = short or unsupported
+        self[function] = short
+        return short
+
+
+_short_of = _ShortOf()
 OF_THREE = frozenset((np.where, np.roll, np.clip, np.einsum, np.swapaxes, np.tensordot))
 """Those of up to three arguments."""
 AXIS_OPTIONS = {"axis", "keepdims"}
@@ -269,6 +294,11 @@ def fresh(result: Any, given: Iterable[Any], in_order: bool | str = False, call:
 def takes_options(short: Callable[..., Any]) -> bool:
     """Whether a short way takes other options than those of axes, by their names."""
     return getattr(short, "takes_options", False)
+
+
+def takes_any(short: Callable[..., Any]) -> bool:
+    """Whether it takes any number of arguments, and options of any name."""
+    return getattr(short, "takes_any", False)
 
 
 def without_lists(operands: Iterable[Any]) -> list[Any]:
@@ -478,19 +508,15 @@ def array_function(
             return NotImplemented
         if calls_from_scipy(sys._getframe(1)) and (plain := without_tensors([*arguments], keywords)):
             return function(*plain[0], **plain[1])
-        short = DIRECT_FUNCTIONS.get(function)
+        short = _short_of[function]
         is_short = len(arguments) <= 2 or function in OF_THREE
-        if short is not None and is_short and (keywords.keys() <= AXIS_OPTIONS or takes_options(short)):
+        if (is_short and (keywords.keys() <= AXIS_OPTIONS or takes_options(short))) or takes_any(short):
             result = short(*arguments, **keywords)
             if result is not NotImplemented:
                 return result if type(result) is NumpyTensor else with_numbers_of_numpy(function, result)
-        implementation = FUNCTIONS.get(function)
-        if implementation is None:
-            unknown(public_name(function))
         out = keywords.get("out")
         if out is None:
-            result = settled(implementation(*arguments, **keywords), (*arguments, *keywords.values()))
-            return with_numbers_of_numpy(function, result)
+            return _in_the_ordinary_way(function, *arguments, **keywords)
         others = {name: one for name, one in keywords.items() if name != "out"}
         return put_into(out, function, arguments, others)
     except BaseException as error:
@@ -500,9 +526,18 @@ def array_function(
 
 def put_into(out: Any, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """What a function of NumPy's gives, in `out`."""
-    compute = functools.partial(FUNCTIONS[function], *arguments, **keywords)
+    compute = functools.partial(_implementation_of(function), *arguments, **keywords)
     in_dtype = "dtype" in inspect.signature(compute.func).parameters and keywords.get("dtype") is None
     return written(compute(), out, Call(function, arguments, keywords), compute if in_dtype else None)
+
+
+def _in_the_ordinary_way(function: Any, *arguments: Any, **keywords: Any) -> Any:
+    result = _implementation_of(function)(*arguments, **keywords)
+    return with_numbers_of_numpy(function, settled(result, (*arguments, *keywords.values())))
+
+
+def _implementation_of(function: Any) -> Callable[..., Any]:
+    return FUNCTIONS.get(function) or unknown(public_name(function))
 
 
 def with_numbers_of_numpy(function: Any, result: Any) -> Any:

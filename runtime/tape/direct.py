@@ -116,7 +116,7 @@ def direct(
     of `general`.
     """
     count = len(operator.operands)
-    is_short = count in (1, 2) or (count == 3 and operator.family == "elementwise")
+    is_short = count in (1, 2) or (count == 3 and operator.family in ("elementwise", "eager"))
     if not is_short or operator.variadic or operator.movement.is_view:
         return general
     plans = _Plans(operator, count, grad_name)

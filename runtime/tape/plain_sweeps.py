@@ -22,6 +22,7 @@ from .anomaly import is_anomaly_enabled
 FEW = 512
 """Elements that are added to others sooner into a new array than in place."""
 ndarray = np.ndarray
+FLOAT64 = np.dtype("float64")
 
 
 def sweep_plain(
@@ -63,7 +64,7 @@ def sweep_plain(
             ):
                 node.require_saved()
             plan = node.plan
-            if plan.is_holomorphic and g.dtype.kind == "c":
+            if plan.is_holomorphic and (dtype := g.dtype) is not FLOAT64 and dtype.kind == "c":
                 pulled = node.pull_all(g)
             else:
                 pulled = plan.pull(g, node)

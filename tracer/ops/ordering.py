@@ -68,6 +68,8 @@ NAN_KEYS = {"float64": 0x7FF8 << 48, "float32": 0x7FC0 << 16}
 """Behind the bits of all other numbers."""
 LONG = 256
 """In rows longer than this integers made of numbers and places are sorted sooner than places by numbers."""
+SMALL = 1000
+"""Elements that NumPy puts in a stable order as soon as in any."""
 FEW = 1000
 """Stretches of numbers with the same first digits that are put in order one by one."""
 
@@ -125,7 +127,7 @@ def _positions_by_keys(x: np.ndarray) -> np.ndarray:
 
 
 def _evaluate_positions(x: np.ndarray, stable: bool) -> np.ndarray:
-    if not stable or x.dtype.name not in NAN_KEYS:
+    if not stable or x.size <= SMALL or x.dtype.name not in NAN_KEYS:
         return np.argsort(x, axis=-1, kind="stable" if stable else None)
     if x.shape[-1] > LONG:
         return _positions_by_keys(x)

@@ -18,6 +18,7 @@ from ....tracer.ops import elementwise as e
 from ....tracer.ops import reduction as r
 from ....tracer.spec import BOOL, CONTINUOUS
 from ...tape.apply import apart_from, apply
+from ...tape.composed import of_several
 from ...tape.direct import direct
 from ...tape.direct_parts import ALL, read_part
 from ...values.tensor import Tensor
@@ -279,6 +280,7 @@ def diff(
 _subtracted = direct(e.subtract)
 
 
+@of_several
 def differences_directly(input: Any = None, n: Any = 1, axis: Any = -1, *more: Any) -> Any:
     """The differences of neighbours among floats outside of traces; NotImplemented for all else."""
     if more or n != 1 or type(axis) is not int or not isinstance(input, Tensor):

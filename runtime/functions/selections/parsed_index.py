@@ -380,12 +380,20 @@ def wrapped_indices(indices: Tensor, extent: int, dim: int) -> Tensor:
     return result
 
 
+FEW = 40
+"""Numbers whose extremes Python finds sooner than NumPy."""
+
+
 def checked_indices(values: np.ndarray, extent: int, dim: int) -> np.ndarray:
     """The indices as int64 counted from the front; DimensionError for one out of bounds."""
     values = values.astype(np.int64, copy=False)
     if not values.size:
         return values
-    low, high = int(np.minimum.reduce(values, None)), int(np.maximum.reduce(values, None))
+    if values.ndim == 1 and len(values) <= FEW:
+        listed = values.tolist()
+        low, high = min(listed), max(listed)
+    else:
+        low, high = int(np.minimum.reduce(values, None)), int(np.maximum.reduce(values, None))
     if low < -extent or high >= extent:
         wrong = low if low < -extent else high
         fail(DimensionError, f"index {wrong} is out of bounds for dimension {dim} with size {extent}")

@@ -12,6 +12,7 @@ from ....tracer.errors import ArgumentError, DimensionError, ShapeError, Unsuppo
 from ....tracer.ops import movement as m
 from ....tracer.spec import broadcast_shapes
 from ...tape.apply import apart_from, apply
+from ...tape.composed import of_several
 from ...tape.direct import direct_view
 from ...values.tensor import Tensor
 from ..common import (
@@ -582,6 +583,7 @@ _expanded = direct_view(m.expand)
 _merged = direct_view(m.reshape, "RepeatBackward0")
 
 
+@of_several
 def tiled_directly(input: Any = None, counts: Any = None, *more: Any) -> Any:
     """The short way of `tile` by a plain integer, or by several; NotImplemented where that copies nothing."""
     times = (counts,) if type(counts) is int else counts
