@@ -82,7 +82,7 @@ def create_target_machine(level: int = 2) -> llvm.TargetMachine:
 @functools.cache
 def engine() -> llvm.ExecutionEngine:
     """Where loaded code lives, until the process ends."""
-    objects: dict[str, object] = {"None": None, "True": True}
+    objects: dict[str, object] = {"None": None, "True": True, "tuple": tuple}
     objects |= {"ndarray": np.ndarray, "raise_kernel_error": raise_kernel_error}
     objects |= {dtype.name: dtype for dtype in (*SUPPORTED, *COMPLEX)}
     define({f"{OBJECT_PREFIX}{name}": id(value) for name, value in objects.items()})

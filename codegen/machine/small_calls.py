@@ -26,11 +26,12 @@ C_ARRAY = 0x1 | 0x100 | 0x400
 """The flags that say contiguous, aligned, writable: `array.flags.carray`."""
 NEW_FROM_DESCRIPTOR = 94
 """The place of PyArray_NewFromDescr in the table of NumPy's C API, which keeps its order."""
-SAME, ARRAY, FLOAT, INTEGER, TENSOR = range(5)
+SAME, ARRAY, FLOAT, INTEGER, TENSOR, TUPLE = range(6)
 """What an argument of a call may have to be; see `Argument`."""
 
 _SOURCE = """
 @pullback_object_ndarray = external global i8
+@pullback_object_tuple = external global i8
 @pullback_object_None = external global i8
 @pullback_object_True = external global i8
 declare void @Py_IncRef(ptr)
@@ -41,18 +42,56 @@ declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare ptr @pullback_new_array(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 
 define internal ptr @description(ptr %self) {
-  %first = getelementptr i8, ptr %self, i64 <TUPLE>
+  %first = getelementptr i8, ptr %self, i64 <ITEMS>
   %bytes = load ptr, ptr %first
   %start = getelementptr i8, ptr %bytes, i64 <BYTES>
   ret ptr %start
 }
 
+; Puts items and, behind each that is a tuple, its items behind the `count` values that are there already, and
+; returns how many there are then; -1: more than `most`.
+define internal i64 @spread(ptr %items, i64 %length, ptr %values, i64 %count, i64 %most) {
+entry:
+  br label %next
+next:
+  %place = phi i64 [ 0, %entry ], [ %following, %put ], [ %following, %inner ]
+  %filled = phi i64 [ %count, %entry ], [ %behind, %put ], [ %inner_filled, %inner ]
+  %following = add i64 %place, 1
+  %is_item = icmp slt i64 %place, %length
+  br i1 %is_item, label %look, label %end
+look:
+  %has_room = icmp slt i64 %filled, %most
+  br i1 %has_room, label %put, label %full
+put:
+  %at_item = getelementptr ptr, ptr %items, i64 %place
+  %item = load ptr, ptr %at_item
+  %at_value = getelementptr ptr, ptr %values, i64 %filled
+  store ptr %item, ptr %at_value
+  %behind = add i64 %filled, 1
+  %at_type = getelementptr i8, ptr %item, i64 <TYPE>
+  %type = load ptr, ptr %at_type
+  %is_tuple = icmp eq ptr %type, @pullback_object_tuple
+  br i1 %is_tuple, label %inner, label %next
+inner:
+  %at_inner_length = getelementptr i8, ptr %item, i64 <LENGTH>
+  %inner_length = load i64, ptr %at_inner_length
+  %inner_items = getelementptr i8, ptr %item, i64 <ITEMS>
+  %inner_filled = call i64 @spread(ptr %inner_items, i64 %inner_length, ptr %values, i64 %behind, i64 %most)
+  %fits = icmp sge i64 %inner_filled, 0
+  br i1 %fits, label %next, label %full
+full:
+  ret i64 -1
+end:
+  ret i64 %filled
+}
+
 ; Expected: how many rows there are; what says that none fits; the functions that conform arguments and look
 ; at a view; the variable that says whether operations are recorded; where a Tensor has its value, its view
-; and whether it requires a gradient; the largest integer; then the rows. Each has its number of words, the
-; number of arguments, the default dtype, what runs it, where its calls are counted, how many arguments a
-; program takes (-1: all, as they are), and the arguments: kind, number of words, object or type; see
-; `Argument`. Given are a tuple, the arguments of a call, and the default dtype.
+; and whether it requires a gradient; the largest integer; the most arguments of a row; then the rows. Each
+; has its number of words, the number of arguments, the default dtype, what runs it, where its calls are
+; counted, how many arguments a program takes (-1: all, as they are), and the arguments: kind, number of
+; words, object, type or length; see `Argument`. Given are a tuple, the arguments of a call, and the default
+; dtype.
 define ptr @pullback_dispatch(ptr %self, ptr %arguments, i64 %count) {
 entry:
   %overflow = alloca i32
@@ -61,13 +100,17 @@ entry:
   %rows = load i64, ptr %words
   %at_unknown = getelementptr i64, ptr %words, i64 1
   %unknown = load ptr, ptr %at_unknown
-  %first_row = getelementptr i64, ptr %words, i64 9
+  %at_most = getelementptr i64, ptr %words, i64 9
+  %most = load i64, ptr %at_most
+  %items = alloca ptr, i64 %most
+  %first_row = getelementptr i64, ptr %words, i64 10
   %given = load ptr, ptr %arguments
   %at_default = getelementptr ptr, ptr %arguments, i64 1
   %default = load ptr, ptr %at_default
   %at_length = getelementptr i8, ptr %given, i64 <LENGTH>
-  %length = load i64, ptr %at_length
-  %items = getelementptr i8, ptr %given, i64 <TUPLE>
+  %given_length = load i64, ptr %at_length
+  %given_items = getelementptr i8, ptr %given, i64 <ITEMS>
+  %length = call i64 @spread(ptr %given_items, i64 %given_length, ptr %items, i64 0, i64 %most)
   br label %next_row
 
 next_row:
@@ -118,10 +161,19 @@ look:
   switch i64 %kind, label %same [ i64 <ARRAY>, label %array
                                   i64 <FLOAT>, label %float
                                   i64 <INTEGER>, label %integer
-                                  i64 <TENSOR>, label %tensor ]
+                                  i64 <TENSOR>, label %tensor
+                                  i64 <TUPLE>, label %tuple_of ]
 same:
   %is_same = icmp eq ptr %value, %wanted
   br i1 %is_same, label %matched, label %other_row
+tuple_of:
+  %is_of_tuple = icmp eq ptr %type, @pullback_object_tuple
+  br i1 %is_of_tuple, label %inner_items, label %other_row
+inner_items:
+  %at_inner_length = getelementptr i8, ptr %value, i64 <LENGTH>
+  %inner_length = load ptr, ptr %at_inner_length
+  %same_length = icmp eq ptr %inner_length, %wanted
+  br i1 %same_length, label %matched, label %other_row
 float:
   br i1 %same_type, label %matched, label %other_row
 integer:
@@ -234,8 +286,8 @@ compare:
   %next_dim = add i64 %dim, 1
   br i1 %same_extent, label %dims, label %other_row
 matched:
-  %fit_so_far = phi i1 [ %all_fit, %same ], [ %all_fit, %float ], [ %all_fit, %range ],
-                       [ %all_fit_now, %dims ]
+  %fit_so_far = phi i1 [ %all_fit, %same ], [ %all_fit, %inner_items ], [ %all_fit, %float ],
+                       [ %all_fit, %range ], [ %all_fit_now, %dims ]
   br label %next_argument
 
 found:
@@ -266,6 +318,7 @@ take:
   %behind_taking = getelementptr i64, ptr %taking, i64 %taking_size
   %at_number_dtype = getelementptr i64, ptr %taking, i64 3
   switch i64 %taking_kind, label %keep [ i64 <SAME>, label %skip
+                                         i64 <TUPLE>, label %skip
                                          i64 <FLOAT>, label %take_float
                                          i64 <INTEGER>, label %take_integer ]
 keep:
@@ -297,7 +350,7 @@ put:
   %behind_put = add i64 %to, 1
   br label %skip
 skip:
-  %next_to = phi i64 [ %to, %take ], [ %behind_put, %put ]
+  %next_to = phi i64 [ %to, %take ], [ %to, %take ], [ %behind_put, %put ]
   br label %next_taken
 
 taken_all:
@@ -354,7 +407,7 @@ entry:
 begin:
   %at_length = getelementptr i8, ptr %read, i64 <LENGTH>
   %length = load i64, ptr %at_length
-  %items = getelementptr i8, ptr %read, i64 <TUPLE>
+  %items = getelementptr i8, ptr %read, i64 <ITEMS>
   %with_filled = add i64 %length, %filled
   %total = add i64 %with_filled, %others
   %values = alloca ptr, i64 %total
@@ -453,7 +506,7 @@ class Argument(NamedTuple):
     """What an argument of a call has to be, so that a row of the dispatcher serves the call."""
 
     words: tuple[int, ...]
-    """Its kind, the object or type, and more by kind: a dtype, rank and extents."""
+    """Its kind, the object, type or length, and more by kind: a dtype, rank and extents."""
     kept: tuple[Any, ...]
     """The objects whose addresses these are."""
 
@@ -461,10 +514,20 @@ class Argument(NamedTuple):
     def is_number(self) -> bool:
         return self.words[0] in (FLOAT, INTEGER)
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether programs take it."""
+        return self.words[0] not in (SAME, TUPLE)
+
     @staticmethod
     def same(value: object) -> Argument:
         """This object, which programs do not take."""
         return Argument((SAME, id(value)), (value,))
+
+    @staticmethod
+    def tuple_of(length: int) -> Argument:
+        """A tuple of so many items, which are the next arguments."""
+        return Argument((TUPLE, length), ())
 
     @staticmethod
     def array(dtype: np.dtype, shape: Sequence[int]) -> Argument:
@@ -499,7 +562,7 @@ class Row(NamedTuple):
         return any(one.is_number for one in self.arguments)
 
     def words(self) -> list[int]:
-        taken = sum(one.words[0] != SAME for one in self.arguments)
+        taken = sum(one.is_taken for one in self.arguments)
         as_they_are = taken == len(self.arguments) and not self.has_numbers
         words = [len(self.arguments), id(self.default), id(self.run), ctypes.addressof(self.calls)]
         words.append(-1 if as_they_are else taken)
@@ -537,7 +600,8 @@ def dispatcher(rows: Sequence[Row], surroundings: Surroundings) -> Callable[[tup
 
     A dtype that is equal and another object does not fit.
     """
-    words, kept = [len(rows), *surroundings.words()], [surroundings, *rows]
+    most = max((len(row.arguments) for row in rows), default=0)
+    words, kept = [len(rows), *surroundings.words(), most], [surroundings, *rows]
     for row in rows:
         words += row.words()
     return _function("pullback_dispatch", words, kept)
@@ -596,7 +660,7 @@ def built_in_with(name: str, address: int, words: Sequence[int], kept: Sequence[
 def _addresses() -> dict[str, int]:
     """Where the functions are, once the code is loaded."""
     places = {
-        "TUPLE": tuple.__basicsize__,
+        "ITEMS": tuple.__basicsize__,
         "LENGTH": tuple.__basicsize__ - ctypes.sizeof(ctypes.c_ssize_t),
         "BYTES": bytes.__basicsize__ - 1,
         "TYPE": ObjectHead.type.offset,
@@ -611,6 +675,7 @@ def _addresses() -> dict[str, int]:
         "FLOAT": FLOAT,
         "INTEGER": INTEGER,
         "TENSOR": TENSOR,
+        "TUPLE": TUPLE,
     }
     symbols = {"pullback_new_array": numpy_pointer(NEW_FROM_DESCRIPTOR)}
     names = ("pullback_dispatch", "pullback_call")

@@ -2,9 +2,9 @@
 
 A call goes one way. `CompiledFunction.__call__` hands its positional arguments to `Table.run`, which is
 machine code (`codegen/machine/small_calls.py`). It compares them with the rows, newest first: arrays and
-Tensors by dtype and shape, Tensors also by whether a gradient is asked of them, Python's numbers by type, and
-what is static by identity. The first row that fits runs: its variant reads what the function reaches, makes
-new arrays and calls the kernel.
+Tensors by dtype and shape, Tensors also by whether a gradient is asked of them, Python's numbers by type,
+tuples by what they hold, and what is static by identity. The first row that fits runs: its variant reads what
+the function reaches, makes new arrays and calls the kernel.
 
 Where no row fits, where there are keywords or defaults, or where what the function reaches has changed
 (STALE), `Dispatcher.call` binds the arguments and takes them apart: `Signature.call` gives the key. The entry
@@ -226,15 +226,30 @@ def _surroundings() -> Surroundings:
 
 def _arguments(call: Call) -> tuple[Argument, ...] | None:
     """What the arguments of a call with this key have to be, one by one; None where a row cannot say it."""
-    if call.keywords or any(one is not None for one in call.structures):
+    if call.keywords:
         return None
-    key = iter(call.key[1 if call.positional == call.signature.plain_count else 2 :])
+    is_whole = all(one is None for one in call.structures)
+    is_plain = is_whole and call.positional == call.signature.plain_count
+    key = iter(call.key[1 if is_plain else 2 :])
     kinds = iter(call.kinds)
-    found = [
+    leaves = (
         _operand(next(kinds), key) if flag else _static(leaf, key)
         for leaf, flag in zip(call.leaves, call.is_array)
-    ]
+    )
+    found = [one for structure in call.structures for one in _structured(structure, leaves)]
     return None if None in found else tuple(one for one in found if one is not None)
+
+
+def _structured(structure: Any, leaves: Iterator[Argument | None]) -> Iterator[Argument | None]:
+    """What an argument is made of: tuples, each in front of its items, and the next leaves."""
+    from ...codegen.machine.small_calls import Argument  # not at start
+
+    if structure is None or structure.is_leaf():
+        yield next(leaves)
+        return
+    yield Argument.tuple_of(structure.num_children) if structure.type is tuple else None
+    for child in structure.children():
+        yield from _structured(child, leaves)
 
 
 def _static(leaf: Any, key: Iterator[Any]) -> Argument | None:

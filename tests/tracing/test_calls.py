@@ -6,7 +6,7 @@ import re
 import sys
 import threading
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -36,6 +36,12 @@ class Other(np.ndarray):
 def readonly(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
     return array
+
+
+class Triple(NamedTuple):
+    first: Any
+    second: Any
+    third: Any
 
 
 class Carrier:
@@ -133,6 +139,41 @@ def test_what_is_static_is_the_same_object_and_not_handed_on() -> None:
     (found,) = find(None, x, wanted)
     assert found is x
     assert find(None, x, object()) is UNKNOWN and find(x, x, wanted) is UNKNOWN
+
+
+def test_tuples_are_taken_apart() -> None:
+    of = Argument.tuple_of
+    nested = (MATRIX, of(3), Argument.same(None), of(0), of(2), Argument.number(float), SCALAR, MATRIX)
+    find = table((nested, given), ((MATRIX,), lambda leaves: "alone"))
+    x, one = np.ones((2, 3)), np.array(4)
+    before = sys.getrefcount(x)
+    found = find(x, (None, (), (2.5, one)), x)
+    assert [type(leaf) for leaf in found] == [np.ndarray] * 4
+    assert found[0] is x and found[1] == 2.5 and found[2] is one and found[3] is x
+    assert find(x) == "alone" and type(find(x, (None, (), (2.5, one)), np.ones((3, 2)).T)) is list
+    others = [
+        (x, (None, (), (2.5,)), one, x), (x, (None, (), (2.5, one, x)),), (x, [None, (), (2.5, one)], x),
+        (x, None, (), 2.5, one, x), (x, (None, (None,), (2.5, one)), x), (x, ((), None, (2.5, one)), x),
+        (x, Triple(None, (), (2.5, one)), x), (x, (None, (), (2.5, one)), x, x), ((),) * 20, ((x,),),
+    ]  # fmt: skip
+    assert all(find(*arguments) is UNKNOWN for arguments in others)
+    del found, others
+    assert sys.getrefcount(x) == before
+
+
+def test_nested_arguments_need_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    @pb.compile
+    def total(pair: Any, more: Any) -> Any:
+        (x, mode), (y, (z,)) = pair, more
+        return x.sum() + y * z if mode is None else x.sum()
+
+    x, y = np.arange(3.0), np.arange(2.0)
+    wanted = [total((x, None), (y, (2.0,))), total((x, True), (y, (2.0,)))]
+    monkeypatch.setattr(type(total._dispatcher), "call", None)
+    np.testing.assert_array_equal(total((x, None), (y, (2.0,))), wanted[0])
+    assert total((x, True), (y, (2.0,))) == wanted[1] == 3.0
+    monkeypatch.undo()
+    assert isinstance(total([x, None], (y, (2.0,))), np.ndarray) and total.cache_info().traces == 3
 
 
 def test_tensors_count_with_whether_a_gradient_is_asked() -> None:
