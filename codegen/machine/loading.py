@@ -195,7 +195,10 @@ def built_in(name: str, address: int, owner: object) -> Callable[..., Any]:
     if address not in _definitions:
         definition = _definitions[address] = _MethodDefinition(name.encode(), address, _METH_FASTCALL, None)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))  # at exit, the function may go later
-    create = ctypes.pythonapi.PyCFunction_NewEx
-    create.restype = ctypes.py_object
-    create.argtypes = [ctypes.POINTER(_MethodDefinition), ctypes.py_object, ctypes.py_object]
-    return create(_definitions[address], owner, None)
+    return _maker_of_built_ins()(_definitions[address], owner, None)
+
+
+@functools.cache
+def _maker_of_built_ins() -> Callable[..., Any]:
+    given = ctypes.POINTER(_MethodDefinition), ctypes.py_object, ctypes.py_object
+    return ctypes.PYFUNCTYPE(ctypes.py_object, *given)(("PyCFunction_NewEx", ctypes.pythonapi))

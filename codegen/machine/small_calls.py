@@ -589,6 +589,7 @@ class Surroundings(NamedTuple):
     largest: int
     """Of the integers that are taken."""
 
+    @functools.cache  # noqa: B019  there is one
     def words(self) -> list[int]:
         objects = [self.unknown, self.conform, self.refresh, self.recording]
         slots = [self.value, self.view, self.requires_grad]

@@ -7,7 +7,6 @@ like that are searched (`siblings.py`). A call with answers that no known path b
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from ...tracer.draw_order import drawing_nothing
 from ...tracer.errors import EagerOnlyError, GradientError
 from ...tracer.forks import before_forks
 from ...tracer.origin import UNKNOWN
+from ...tracer.records import duplicate
 from ...tracer.trace import ConstantNeeded, Guard, Stream
 from ..tracing.counters import LoopCounters
 from ..tracing.guards import Deviated
@@ -66,7 +66,7 @@ class Paths(Runs):
 
     def copied(self, function: TracedFunction | None, call: Call, paths: list[Path]) -> Paths:
         """The same for another function object, or for none, by `paths` of its own; `start` is set later."""
-        other: Any = copy.copy(self)
+        other: Any = duplicate(self)
         other.function, other.paths, other.traces = function, paths, len(paths)
         other.call = None if function is None else call.with_arrays([None] * len(call.arrays))
         other.streams = dict(self.streams)

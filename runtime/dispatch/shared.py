@@ -8,7 +8,6 @@ frees what it has reached.
 
 from __future__ import annotations
 
-import copy
 import enum
 import functools
 import threading
@@ -19,7 +18,7 @@ from typing import Any
 
 from ...codegen.cost.machine import assumed_machine
 from ...tracer.origin import note_same_code
-from ...tracer.records import replaced
+from ...tracer.records import duplicate, replaced
 from ..captures.objects import is_instance, wrapped_by
 from ..captures.places import Reading, Source
 from ..captures.tables import is_table
@@ -185,7 +184,7 @@ def _bound_reading(traced: Traced, roots: Sequence[Any]) -> Reading | None:
 
 
 def _with_reading(traced: Traced, reading: Reading) -> Traced:
-    return replaced(traced, reading=reading, guards=copy.copy(traced.guards))
+    return replaced(traced, reading=reading, guards=duplicate(traced.guards))
 
 
 # --- programs -----------------------------------------------------------------------------------------
@@ -237,7 +236,7 @@ class _Copies:
     def of_path(self, path: Path) -> Path:
         if id(path) not in self._paths:
             make_variant = None if self.function is None else self.function.variant
-            copied = self._paths[id(path)] = Path(self.of_traced(path.traced), make_variant)
+            copied = self._paths[id(path)] = path.copied(self.of_traced(path.traced), make_variant)
             if "variant" in path.__dict__:
                 copied.__dict__["variant"] = self.of_variant(path.variant)
         return self._paths[id(path)]

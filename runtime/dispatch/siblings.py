@@ -16,7 +16,7 @@ import numpy as np
 from ...tracer.errors import AnomalyError
 from ...tracer.forks import kept
 from ...tracer.ops.control import Body
-from ...tracer.records import record
+from ...tracer.records import duplicate, record
 from ...tracer.trace import ENDLESS_TURNS, Guard, Stream, answers_of
 from ..tracing.guards import Deviated, is_close
 from ..tracing.traced import Traced
@@ -43,6 +43,13 @@ class Path:
         self.key = tuple(answer.tobytes() for answer in self.answers)
         self.turns = [guard.turns for guard in traced.guards.guards]
         self.lines = [(guard.origin.filename, guard.origin.line) for guard in traced.guards.guards]
+
+    def copied(self, traced: Traced, make_variant: Callable[[Traced], Variant] | None) -> Path:
+        """The same of another function object, or of none; `variant` is set later."""
+        other: Path = duplicate(self)
+        other.traced, other.make_variant, other.calls = traced, make_variant, 0
+        other.__dict__.pop("variant", None)
+        return other
 
     @kept
     def variant(self) -> Variant:

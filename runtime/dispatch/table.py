@@ -81,7 +81,12 @@ class Entry:
         """How many calls it has run, which machine code counts."""
         self.former = 0
         """The calls at the last eviction round, to tell whether it has been used since."""
-        self.arguments = _arguments(call)
+        form = call.form
+        if form is None:
+            self.arguments = _arguments(call)
+        else:
+            form.row = form.row or (_arguments(call),)
+            (self.arguments,) = form.row
         self.description = Description(call)
 
     def add(self, made: Runs) -> None:

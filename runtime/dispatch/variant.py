@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from ...tracer.forks import before_forks, kept, new_lock
 from ...tracer.graph import Graph
 from ...tracer.interpret import evaluate_graph
 from ...tracer.ops.movement import reshape
-from ...tracer.records import record
+from ...tracer.records import duplicate, record
 from ..autograd.autograd import pull_back
 from ..tape.apply import parts_of
 from ..tracing.leaf_gradients import gradient_state
@@ -145,6 +144,9 @@ class Variant(Runs):
 
     def _compiled(self, program: Program) -> Kernel:
         """What runs a program; where it has to be compiled, this is counted."""
+        if program.is_compiled:
+            self.counters.entries.update(program.entries)
+            return program.runner
         from ...codegen.machine.compile import statistics  # not at start
 
         with before_forks(), self._lock, paused_collection:
@@ -162,7 +164,7 @@ class Variant(Runs):
 
     def copied(self, traced: Traced, counters: Counters | None) -> Variant:
         """The same programs for the same graph, of which another function object has other arrays."""
-        other = copy.copy(self)
+        other: Variant = duplicate(self)
         other.traced, other.counters = traced, counters or Counters()
         other._lock = new_lock()
         for name in ("runner", "run_backward", "node_class"):

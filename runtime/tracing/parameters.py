@@ -26,10 +26,12 @@ class Parameters:
         go_by_name: whether each may be given by position or by name.
         go_by_position: whether all may be left to their position or their default.
         are_bound: whether there are some that a call with positional arguments alone has to be bound for.
+        forms: what calls have alike (`signature.Form`), of each way to bind them that of the last one.
     """
 
     def __init__(self, signature: inspect.Signature | None) -> None:
         self.signature = signature
+        self.forms: dict[int, Any] = {}
         self.listed = list(signature.parameters.values()) if signature else []
         first = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.positional = tuple(one.name for one in self.listed if one.kind in first)

@@ -67,6 +67,8 @@ class Call:
     keywords: tuple[str, ...]
     structures: list[Any]
     """For each argument how it was taken apart; None where it is a leaf."""
+    form: Form | None = None
+    """What it has in common with others, if that can be told at once."""
 
     def described(self) -> list[Leaf]:
         """The names of the leaves, and which of them are arrays."""
@@ -137,12 +139,12 @@ class Signature:
         """The leaves whose numbers structure needs, as a trace has found; `ALL` for every one."""
         self._positions: dict[Any, frozenset[int]] = {}
         """Of forms of calls the positions of the arguments with certain names."""
-        self._form: Form | None = None
-        """That of the last call, as the next one is likely to have it."""
         self._takes_as_given = getattr(function, "takes_as_given", False)
         is_bound = bool(self.static) or known.are_bound or self.signature is None
         self.plain_count = -1 if is_bound else len(self.positional)
         """The number of positional arguments that need neither binding nor defaults; -1: always bind."""
+        self._form: Form | None = None if self.static else known.forms.get(self.plain_count)
+        """That of the last call, as the next one is likely to have it."""
 
     def _has_parameter(self, one: int | str) -> bool:
         return isinstance(one, str) or -len(self.positional) <= one < len(self.positional)
@@ -183,7 +185,7 @@ class Signature:
 
     def call_bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The same for arguments that `bind` has given."""
-        if self._form is not None and (alike := self._form.call(args, kwargs)) is not None:
+        if self._form is not None and (alike := self._form.call(self, args, kwargs)) is not None:
             return alike
         keywords = tuple(kwargs)
         fixed = self._named(self.static, len(args), keywords)
@@ -236,7 +238,9 @@ class Signature:
             key += self._array_key(leaf, arrays, call) if concrete else self._static_key(leaf, call)
             is_array.append(concrete)
         call.key = tuple(key)
-        self._form = None if fixed or differentiated else Form.of(call, orders)
+        self._form = call.form = None if fixed or differentiated else Form.of(call, orders)
+        if self._form is not None and self._form.is_of_all:
+            self._known.forms[self.plain_count] = self._form
         return call
 
     def argument_names(self, positional: int, keywords: tuple[str, ...]) -> list[str]:
@@ -350,35 +354,45 @@ class Signature:
         return bound.args, bound.kwargs
 
 
-@record(frozen=True, slots=True)
+@record(eq=False, slots=True)
 class Form:
     """What calls with one key have alike, whose leaves are arrays, text and the like, and the same objects.
 
     Attributes:
-        former: a call, without its arrays.
+        former: a call, without its arrays and its signature.
         leaves: of each leaf its class, and what it has to be: the dtype and shape of an array.
+        is_of_all: whether it keeps no object alive, so that it may be that of calls of other functions.
+        row: what a table has found of it.
     """
 
     former: Call
     leaves: tuple[tuple[type, Any], ...]
+    is_of_all: bool
+    row: Any = None
 
     @staticmethod
     def of(call: Call, orders: Sequence[Any]) -> Form | None:
         """The form of a call; None where it has other leaves, or dicts."""
         leaves: list[tuple[type, Any]] = []
+        is_of_all = True
         for leaf, is_array in zip(call.leaves, call.is_array):
             kind = type(leaf)
             if is_array and kind is ndarray and leaf.flags.carray and leaf.dtype in SUPPORTED:
                 leaves.append((kind, (leaf.dtype, leaf.shape)))
-            elif kind in NO_OPERANDS or (not is_array and _is_known_by_identity(leaf)):
+            elif kind in NO_OPERANDS:
                 leaves.append((kind, leaf))
+            elif not is_array and _is_known_by_identity(leaf):
+                leaves.append((kind, leaf))
+                is_of_all = False
             else:
                 return None
+        if orders:
+            return None
         kept = [None if flag else leaf for leaf, flag in zip(call.leaves, call.is_array)]
-        return None if orders else Form(replaced(call, leaves=kept, arrays=[]), tuple(leaves))
+        return Form(replaced(call, signature=None, leaves=kept, arrays=[]), tuple(leaves), is_of_all)
 
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
-        """The call with these arguments; None where it is of another form."""
+    def call(self, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+        """The call of a function with these arguments; None where it is of another form."""
         former = self.former
         if len(args) != former.positional or tuple(kwargs) != former.keywords:
             return None
@@ -405,9 +419,15 @@ class Form:
                 return None
         arrays.given = [*arrays]
         return Call(
-            former.signature, former.key, leaves, arrays, former.is_array, former.kinds, former.positional,
-            former.keywords, former.structures,
+            signature, former.key, leaves, arrays, former.is_array, former.kinds, former.positional,
+            former.keywords, former.structures, self,
         )  # fmt: skip
+
+
+    def described(self, signature: Signature) -> Call:
+        """A call of a function, with what says of each array what it is."""
+        leaves = [_ArrayText(*what) if kind is ndarray else what for kind, what in self.leaves]
+        return replaced(self.former, signature=signature, leaves=leaves)
 
 
 def _is_known_by_identity(leaf: Any) -> bool:
@@ -497,11 +517,14 @@ class Description:
     """
 
     def __init__(self, call: Call) -> None:
-        leaves = [_ArrayText(leaf) if isinstance(leaf, ARRAYS) else leaf for leaf in call.leaves]
-        self._call = replaced(call, leaves=leaves, arrays=[])
+        self._signature, self._form = call.signature, call.form
+        if self._form is None:
+            leaves = [_ArrayText.of(leaf) if isinstance(leaf, ARRAYS) else leaf for leaf in call.leaves]
+            self._call = replaced(call, leaves=leaves, arrays=[])
 
     def __str__(self) -> str:
-        named = zip(self._call.leaf_names(), self._call.leaves)
+        call = self._call if self._form is None else self._form.described(self._signature)
+        named = zip(call.leaf_names(), call.leaves)
         return ", ".join(f"{name}: {_leaf_text(leaf)}" for name, leaf in named) or "no arguments"
 
 
@@ -513,10 +536,13 @@ class _ArrayText:
 
     __slots__ = ("_asks", "_dtype", "_shape")
 
-    def __init__(self, leaf: Any) -> None:
+    def __init__(self, dtype: np.dtype, shape: tuple[int, ...], asks: bool = False) -> None:
+        self._dtype, self._shape, self._asks = dtype, tuple(shape), asks
+
+    @staticmethod
+    def of(leaf: Any) -> _ArrayText:
         value = leaf._value if isinstance(leaf, Tensor) else leaf
-        self._dtype, self._shape = value.dtype, tuple(value.shape)
-        self._asks = isinstance(leaf, Tensor) and leaf.requires_grad
+        return _ArrayText(value.dtype, value.shape, isinstance(leaf, Tensor) and leaf.requires_grad)
 
     def __repr__(self) -> str:
         return f"{self._dtype}{list(self._shape)}{', requires grad' if self._asks else ''}"

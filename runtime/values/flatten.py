@@ -7,7 +7,6 @@ each call by a generated function, with an expression such as `(o0, {'w': o1})`.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import os
 from collections import OrderedDict, defaultdict, deque
@@ -20,6 +19,7 @@ import numpy as np
 
 from ...tracer.dims import plain, python_type
 from ...tracer.errors import OutputError
+from ...tracer.records import duplicate
 from ..captures.classes import copied_from
 from .foreign import how_to_return
 from .tensor import Size, Tensor, TorchTensor
@@ -165,6 +165,8 @@ class Results:
         self._function = function
         self._positions: dict[int, int] = {}
         self._namespace: dict[str, Any] = {}
+        self._makers: dict[Any, Callable[[Any], Callable[[Any], Any]]] = {}
+        """What makes the functions of `builder`, by what it makes of each leaf."""
         self.expression = self._take_apart(value, ())
 
     @property
@@ -179,15 +181,20 @@ class Results:
 
         `form(i)` is the expression of leaf i, from the variable `o<i>` and `names`.
         """
-        text = self.expression
-        for position in range(len(self.leaves)):
-            text = text.replace(f"\0{position}\0", form(position))
-        values = "".join(f"o{position}, " for position in range(len(self.leaves)))
-        unpacked = f"{values}= produce(argument)" if values else "produce(argument)"
-        code = _compiled(f"def build(argument):\n    {unpacked}\n    return {text}\n")
-        namespace = {**self._namespace, **names, "produce": produce}
-        exec(code, namespace)
-        return namespace["build"]
+        forms = tuple(map(form, range(len(self.leaves))))
+        key = forms, *names.values()
+        make = self._makers.get(key)
+        if make is None:
+            text = self.expression
+            for position, one in enumerate(forms):
+                text = text.replace(f"\0{position}\0", one)
+            values = "".join(f"o{position}, " for position in range(len(forms)))
+            unpacked = f"{values}= produce(argument)" if values else "produce(argument)"
+            build = f"  def build(argument):\n    {unpacked}\n    return {text}\n"
+            namespace = {**self._namespace, **names}
+            exec(_compiled(f"def maker(produce):\n{build}  return build\n"), namespace)
+            make = self._makers[key] = namespace["maker"]
+        return make(produce)
 
     def shorten(self, length_of: Callable[[Any], tuple[Any, Any] | None]) -> None:
         """Let arrays whose lengths are values be two leaves each: rows, and how many of them there are."""
@@ -200,7 +207,7 @@ class Results:
 
     def without_leaves(self) -> Results:
         """The structure alone, which keeps nothing of a trace alive."""
-        other = copy.copy(self)
+        other: Results = duplicate(self)
         other.leaves = [None] * len(self.leaves)
         return other
 

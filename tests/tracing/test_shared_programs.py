@@ -16,6 +16,7 @@ from pullback.codegen import drawn_once
 from pullback.codegen.pipeline import statistics
 from pullback.runtime.dispatch import shared
 from pullback.runtime.dispatch.compiled import CacheInfo
+from pullback.runtime.tracing.signature import Description
 
 X = np.arange(1.0, 4.0)
 FOUND = CacheInfo(hits=1, misses=0, traces=0, compilations=0, source_hits=0, disk_hits=0, size=1)
@@ -258,6 +259,24 @@ def test_static_arguments_are_told_apart(values: Any) -> None:
         return x * 2 if mode is values[0] else x * 3
 
     np.testing.assert_allclose([chosen(X, mode)[0] for mode in (*values, *values)], [2, 3, 2, 3])
+
+
+def test_what_calls_have_alike_is_known_of_functions_of_one_kind() -> None:
+    class Model:
+        def loss(self, x: Any, pair: Any, *, flag: Any = None) -> Any:
+            return (x * pair[0]).sum() if flag is None else x
+
+    call, given = (X, (X, None)), {"flag": True}
+    for keywords in ({}, given):
+        pb.compile(Model().loss)(*call, **keywords)
+        signature = pb.compile(Model().loss)._dispatcher.signature
+        found = signature._form.call(signature, *signature.bind(call, keywords))
+        assert found.leaves[2] is None and found.signature is signature
+        assert str(Description(found)).startswith("x: float64[3], pair[0]: float64[3], pair[1]: None")
+    of_static = pb.compile(Model().loss, static_argnames="x")
+    with pytest.raises(pb.errors.ArgumentError, match="declared static"):
+        of_static(*call, **given)
+    assert pb.compile(Model().loss)(1.0, (X, None)) == X.sum()
 
 
 def test_arrays_that_are_written_are_read_by_their_own_function() -> None:
