@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import Any
 
@@ -76,6 +76,7 @@ class Trail:
                 self._add(value, reached.names_in)
             elif type(value) is FunctionType:
                 self._add_variables(value)
+        self._special_names = list(self._special.values())
         self._cells = [cell for one in self._functions for cell in one.__closure__ or ()]
         self._without_attributes = [one for one in self._functions if not one.__dict__]
         mappings = [one for one, _ in (*self._mappings.values(), *self._special.values())]
@@ -95,6 +96,7 @@ class Trail:
         self._keys = self._all_keys()
         read = [(mapping, name) for mapping, _, found in self._known for name in found]
         self._entries = list(zip(*read)) or [(), ()]
+        self._first_entries = [0, *accumulate(len(found) for _, _, found in self._known)]
         self._lists_without_code = [one for one in self._without_code if type(one) is not dict]
         self._others_in_dicts = in_dicts
         numbered = set(map(id, in_dicts))
@@ -116,7 +118,10 @@ class Trail:
 
     def holds(self) -> bool:
         """Whether all that has been read is as it was, or as good."""
-        if self.versions.are(self._state):
+        changed = self.versions.changed(self._state)
+        if changed is not None and len(changed) <= MOST_CHANGED and all(map(self._mapping_holds, changed)):
+            if changed:
+                self._state = self.versions.read()
             return self.holds_besides_versions()
         state = self.versions.read()
         is_same = (
@@ -138,6 +143,18 @@ class Trail:
         count = self._unnumbered_count
         return not count or _are_same(self._unnumbered(), self._held[:count])
 
+    def _mapping_holds(self, place: int) -> bool:
+        """Whether a dict, which has been changed, holds what was read of it; False of other objects."""
+        if place >= len(self._known):
+            special = place - len(self._known)
+            return special < len(self._special) and self._has_same_special_names(special)
+        mapping, names, found = self._known[place]
+        if self._present(mapping, names) != found:
+            return False
+        first = self._unnumbered_count + self._first_entries[place]
+        held = self._held[first : first + len(found)]
+        return _are_same([mapping[name] for name in found], held)
+
     def _all_keys(self) -> list[list[str]]:
         """The names in each mapping of which all count, or all of special methods, in order."""
         return list(map(list, self._listed))
@@ -150,8 +167,12 @@ class Trail:
         if self._all_keys() == self._keys:
             return True
         return all(self._present(mapping, None) == found for mapping, found in self._whole) and all(
-            _special_names(mapping) == found for mapping, found in self._special.values()
+            map(self._has_same_special_names, range(len(self._special)))
         )
+
+    def _has_same_special_names(self, place: int) -> bool:
+        mapping, found = self._special_names[place]
+        return _special_names(mapping) == found
 
     def _objects(self) -> list[Any]:
         """What has been read, as it is now; nothing if a name is missing.
@@ -226,6 +247,8 @@ def _special_names(own: Mapping[str, Any]) -> set[str]:
     return {name for name in own if name[:2] == "__"}
 
 
+MOST_CHANGED = 64
+"""Of the dicts that are looked at one by one, to tell whether they hold what was read of them."""
 SLOTS = tuple(map(operator.attrgetter, ("__code__", "__defaults__", "__kwdefaults__")))
 ATTRIBUTES = operator.attrgetter("__dict__")
 BASES = operator.attrgetter("__mro__")

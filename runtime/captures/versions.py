@@ -13,6 +13,7 @@ import functools
 import gc
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from types import CellType, FunctionType, MappingProxyType
 from typing import Any
 
@@ -24,11 +25,48 @@ SPACE = 1 << 46
 
 
 MOST_RESTORED = 1 << 16
-_restored: dict[int, tuple[int, int]] = {}
-"""By the id of a dict the number of a state in which it holds what it did in an earlier one, and that one's.
+NO_STATE = -1
 
-No two states of dicts have a number in common, so another dict with this id is in none of them.
-"""
+
+class _Restored:
+    """Of dicts the number of a state in which each holds what it did in an earlier one, and that one's.
+
+    No two states of dicts have a number in common, so another dict with the id of one is in none of them.
+
+    Attributes:
+        now, former: these numbers by place; at place 0, that of all other dicts, there is no state.
+        count: how often dicts have got places.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._places: dict[int, int] = {}
+        """By the ids of dicts."""
+        self.now, self.former = np.full((2, 1024), NO_STATE, np.int64)
+
+    def places_of(self, ids: Sequence[int]) -> np.ndarray:
+        return np.fromiter(map(self._places.get, ids, repeat(0)), np.int64, len(ids))
+
+    def place_all(self, ids: Sequence[int]) -> None:
+        """Give dicts a place that have none."""
+        if len(self._places) + len(ids) > MOST_RESTORED:
+            self._places = {}
+            self.now.fill(NO_STATE)
+        while len(self._places) + len(ids) >= len(self.now):  # first, as other threads may read meanwhile
+            more = np.full_like(self.now, NO_STATE)
+            self.former = np.append(self.former, more)
+            self.now = np.append(self.now, more)
+        for one in ids:
+            self._places.setdefault(one, len(self._places) + 1)
+        self.count += 1
+
+    def note(self, places: np.ndarray, now: np.ndarray, former: np.ndarray) -> None:
+        self.now[places] = NO_STATE  # while another thread may see one of them alone
+        self.former[places] = former
+        self.now[places] = now
+
+
+_restored = _Restored()
 
 
 class Versions:
@@ -52,6 +90,7 @@ class Versions:
         self._objects = list(map(_dict_of, dicts)), list(functions), list(cells)
         self._ids = list(map(id, self._objects[0]))
         self._memory: np.ndarray | None = None
+        self._restored_places, self._count = np.zeros(0, np.int64), NO_STATE
         fields = _fields()
         if fields is None or any(type(one) is not dict for one in self._objects[0]):
             return
@@ -74,32 +113,45 @@ class Versions:
         if self._memory is None:
             return None
         words = self._memory.take(self._places)
-        for place, restored in enumerate(map(_restored.get, self._ids)):
-            if restored is not None and restored[0] == words[place]:
-                words[place] = restored[1]
+        of_dicts, places = words[: len(self._ids)], self._places_of_restored()
+        np.copyto(of_dicts, _restored.former[places], where=_restored.now[places] == of_dicts)
         return words
 
     def are(self, state: np.ndarray | None) -> bool:
         """Whether the objects are as they were when this was read; False where that can't be told."""
+        return self.changed(state) == []
+
+    def changed(self, state: np.ndarray | None) -> list[int] | None:
+        """Which of the objects are no longer as they were when this was read; None where that can't be told.
+
+        They are counted as they were given, dicts first, then four fields of each function, then the cells.
+        """
         if self._memory is None or state is None:
-            return False
+            return None
         words = self._memory.take(self._places)
         if words.tobytes() == state.tobytes():  # found sooner than where they differ
-            return True
-        (places,) = (words != state).nonzero()
-        last, ids = len(self._ids), self._ids
-        for place in places.tolist():
-            if place >= last or _restored.get(ids[place]) != (words[place], state[place]):
-                return False
-        return True
+            return []
+        (changed,) = (words != state).nonzero()
+        count = np.searchsorted(changed, len(self._ids))
+        of_dicts, others = changed[:count], changed[count:]
+        places = self._places_of_restored()[of_dicts]
+        is_another = _restored.now[places] != words[of_dicts]
+        is_another |= _restored.former[places] != state[of_dicts]
+        return [*of_dicts[is_another].tolist(), *others.tolist()]
 
     def note_restored(self, state: np.ndarray) -> None:
         """Say that the dicts, which have been changed, hold what they did when this was read."""
         assert self._memory is not None
-        if len(_restored) > MOST_RESTORED:
-            _restored.clear()
-        words = self._memory.take(self._places[: len(self._ids)])
-        _restored.update(zip(self._ids, zip(words.tolist(), state.tolist())))
+        count = len(self._ids)
+        if not self._places_of_restored().all():
+            _restored.place_all(self._ids)
+        _restored.note(self._places_of_restored(), self._memory.take(self._places[:count]), state[:count])
+
+    def _places_of_restored(self) -> np.ndarray:
+        """The places of the dicts in `_restored`."""
+        if self._count != _restored.count:
+            self._restored_places, self._count = _restored.places_of(self._ids), _restored.count
+        return self._restored_places
 
 
 class _Fields:

@@ -170,6 +170,41 @@ def test_names_that_stand_in_for_a_while_are_no_change(module: Any) -> None:
     assert not trail.fits(roots)
 
 
+def test_where_a_dict_has_changed_that_alone_is_looked_at(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roots = roots_of(module)
+    trail = Trail(roots, Reached(roots))
+    if versions._fields() is not None:
+        monkeypatch.setattr(Trail, "_objects", None)
+    module.unread, module.SCALE, module.Part.unread = 1, 3.0, other
+    assert trail.fits(roots) and trail.fits(roots)
+    monkeypatch.undo()
+    module.Part.__init__ = other
+    assert not trail.fits(roots)
+
+
+@pytest.mark.parametrize("most", [1 << 16, 1000])
+def test_dicts_that_are_restored_are_as_they_were(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "MOST_RESTORED", most)
+    dicts = [{"a": one} for one in range(1500)]
+    parts = [Versions(dicts[:900]), Versions(dicts[600:])]
+    states, whole = [one.read() for one in parts], Versions(dicts)
+    state = whole.read()
+    for _ in range(2):
+        for one, former in zip(parts, states):
+            for variables in one._objects[0]:
+                variables["a"] += 1
+            assert not one.are(former)
+            if former is not None:
+                one.note_restored(former)
+                assert one.are(former) and (one.read() == former).all()
+    if state is not None and most > 2000:
+        assert whole.are(state) and (whole.read() == state).all()
+    dicts[700]["a"] = None
+    assert whole.changed(state) == (None if state is None else [*range(600), 700] if most == 1000 else [700])
+
+
 def test_it_ends_where_what_is_held_moves_to_another_holder(module: Any) -> None:
     exec("FIRST, LAST = [scaled], [kept]\n\ndef held(x):\n    return FIRST, LAST", vars(module))
     trail = Trail((module.held,), Reached((module.held,)))
