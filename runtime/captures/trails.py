@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import accumulate, chain
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import Any
@@ -62,7 +62,7 @@ class Trail:
         self._is_bare = _are_bare(roots)
         walk = Walk(roots, self.names)
         self._marks = walk.marks
-        self._mappings: dict[int, tuple[Mapping[str, Any], Names]] = {}
+        self._mappings: dict[int, tuple[Mapping[str, Any], set[str] | None]] = {}
         self._functions: list[FunctionType] = []
         self._classes: list[type] = []
         self._special: dict[type, tuple[Mapping[str, Any], set[str]]] = {}
@@ -226,14 +226,17 @@ class Trail:
     def _add_variables(self, function: FunctionType) -> None:
         """What a function reads of its module, and the modules that it imports."""
         if is_users(function):
-            self._add_mapping(function.__globals__, frozenset(names_of(function.__code__).loaded))
-            self._add_mapping(sys.modules, frozenset(names_imported_by(function)))
+            self._add_mapping(function.__globals__, names_of(function.__code__).loaded)
+            self._add_mapping(sys.modules, names_imported_by(function))
 
-    def _add_mapping(self, mapping: Mapping[str, Any], names: Names) -> None:
-        _, former = self._mappings.get(id(mapping), (None, frozenset()))
-        self._mappings[id(mapping)] = (mapping, None if names is None or former is None else former | names)
+    def _add_mapping(self, mapping: Mapping[str, Any], names: Iterable[str] | None) -> None:
+        known = self._mappings.get(id(mapping))
+        if names is None or known is None:
+            self._mappings[id(mapping)] = mapping, None if names is None else set(names)
+        elif known[1] is not None:
+            known[1].update(names)
 
-    def _present(self, mapping: Mapping[str, Any], names: Names) -> set[str]:
+    def _present(self, mapping: Mapping[str, Any], names: Set[str] | None) -> set[str]:
         found = set(mapping) if names is None else mapping.keys() & names
         return {name for name in found if not stands_for_built_in(name, mapping[name])}
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.collection import paused_collection
 from ...tracer.records import record
 from ...tracer.spec import SUPPORTED
 from ..bytecode.code_names import names_of
@@ -85,16 +86,27 @@ class ReachedByName:
         return not IMPORTED.isdisjoint(imports(self.function.__code__))
 
 
-def _reached(function: FunctionType) -> ReachedByName:
-    names = names_of(function.__code__)
-    one = ReachedByName(function, names.attributes, _contents(function))
-    for name in names.loaded:
-        if _concerns(value := real_of(function.__globals__.get(name))):
-            one.variables[name] = value
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-        if _concerns(value := _content(cell)):
-            one.cells[name] = value
-    return one
+def _reached(functions: Iterable[FunctionType]) -> dict[FunctionType, ReachedByName]:
+    """What each of some functions reaches by name; what they hold is looked at once."""
+    known: dict[int, bool] = {}
+
+    def concerns(value: Any) -> bool:
+        found = known.get(key := id(value))
+        if found is None:
+            found = known[key] = _concerns(value)
+        return found
+
+    reached = {}
+    for function in functions:
+        names = names_of(function.__code__)
+        one = reached[function] = ReachedByName(function, names.attributes, _contents(function))
+        for name in names.loaded:
+            if concerns(value := real_of(function.__globals__.get(name))):
+                one.variables[name] = value
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+            if concerns(value := _content(cell)):
+                one.cells[name] = value
+    return reached
 
 
 def _contents(function: FunctionType) -> tuple[Any, ...]:
@@ -263,7 +275,7 @@ class Known:
             return self
         if self.walk is not None and walk.leads_to_those_of(self.walk) and self.found.objects.are_current():
             return self
-        holdings = self.remembered + self.survey.holdings(walk.objects, _places_of(walk.objects))
+        holdings = self.remembered + self.survey.holdings(walk.objects, _places_of(walk.objects, {}))
         found = replace(self.found, objects=self.survey.object_stand_ins(holdings))
         return replace(self, found=found, walk=walk)
 
@@ -422,30 +434,40 @@ def _explored_from(key: int, roots: Sequence[Any]) -> tuple[Explored, Known | No
             others = [*known[:place], *known[place + 1 :]]
             _trails[key] = [one, *(other.without_objects() for other in others)]
         return one.found, one
+    with paused_collection:  # what it makes lives on
+        return _explored_anew(key, roots, known), None
+
+
+def _explored_anew(key: int, roots: Sequence[Any], known: Sequence[Known]) -> Explored:
+    """The same by a walk, of which a trail is kept in front of those that are `known`."""
     reached = Reached(roots)
-    found, survey = _explored(roots[0], reached, len(roots) == 1 and reached.is_fixed)
+    functions = _reached(reached.functions)
+    found, survey = _explored(roots[0], reached, functions, len(roots) == 1 and reached.is_fixed)
     holds_cells = any(isinstance(one.holder, CellType) for one in found.standing)
     if found.is_fixed or found.plain in found.concerned or holds_cells:
-        return found, None
+        return found
     found = replace(found, plain=None, functions={}, concerned=frozenset(), reads=(), holding=())
     if len(_trails) >= MOST_KNOWN:
         _trails.clear()
     walk = Walk(roots, reached.names)
     others_seen = [one for one in reached.seen if id(one) not in walk.places]
-    remembered = survey.holdings(others_seen, _places_of(others_seen))
+    remembered = survey.holdings(others_seen, _places_of(others_seen, functions))
     has_objects = found.objects.is_any
     made = Known(
         Trail(roots, reached), found, survey, remembered, has_objects, walk if has_objects else None
     )
     _trails[key] = [made, *(one.without_objects() for one in known[: MOST_TRAILS - 1])]
-    return found, None
+    return found
 
 
-def _places_of(objects: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-    """The variables and defaults of the user's functions among objects."""
-    for one in objects:
-        if type(one) is FunctionType and is_users(one):
-            yield from _reached(one).places()
+def _places_of(
+    objects: Iterable[Any], known: Mapping[FunctionType, ReachedByName]
+) -> Iterator[tuple[Any, Any]]:
+    """The variables and defaults of the user's functions among objects, of which some are known."""
+    functions = [one for one in objects if type(one) is FunctionType and is_users(one)]
+    new = _reached(one for one in functions if one not in known)
+    for one in functions:
+        yield from (known.get(one) or new[one]).places()
 
 
 def _code_of(function: Function) -> Any:
@@ -455,9 +477,10 @@ def _code_of(function: Function) -> Any:
     return getattr(getattr(function, "__func__", function), "__code__", type(function))
 
 
-def _explored(function: Function, code: Reached, is_fixed: bool) -> tuple[Explored, Survey]:
+def _explored(
+    function: Function, code: Reached, functions: dict[FunctionType, ReachedByName], is_fixed: bool
+) -> tuple[Explored, Survey]:
     plain = plain_function(function)
-    functions = {one: _reached(one) for one in code.functions}
     all_names = [names_of(one.__code__) for one in functions]
     read = () if any(one.reads_all for one in all_names) else [one.attributes for one in all_names]
     attributes = frozenset[str]().union(*read)
