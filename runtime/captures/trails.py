@@ -62,11 +62,13 @@ class Trail:
         self._is_bare = _are_bare(roots)
         walk = Walk(roots, self.names)
         self._marks = walk.marks
-        self._mappings: dict[int, tuple[Mapping[str, Any], set[str] | None]] = {}
+        self._mappings: dict[int, tuple[Mapping[str, Any], Set[str] | None]] = {}
         self._functions: list[FunctionType] = []
         self._classes: list[type] = []
         self._special: dict[type, tuple[Mapping[str, Any], set[str]]] = {}
         """The special methods of classes, which code runs without naming them."""
+        self._of_functions = frozenset[str]()
+        """The names that code reads of functions."""
         self._instances: list[Any] = []
         self._without_code: list[Any] = []
         """Containers none of whose first elements has code."""
@@ -88,9 +90,7 @@ class Trail:
         """Those of the dicts, functions and cells."""
         self._state = self.versions.read()
         self._known = [(one, names, self._present(one, names)) for one, names in self._mappings.values()]
-        self._absent = [
-            (one.keys(), names - found, one) for one, names, found in self._known if names is not None
-        ]
+        self._named = [(one, names, found) for one, names, found in self._known if names is not None]
         self._whole = [(one, found) for one, names, found in self._known if names is None]
         self._listed = [one for one, _ in (*self._whole, *self._special.values())]
         self._keys = self._all_keys()
@@ -161,8 +161,9 @@ class Trail:
 
     def _has_same_names(self) -> bool:
         """Whether names that were missing still are; one that is missing now, `_objects` comes upon."""
-        for keys, absent, mapping in self._absent:
-            if not keys.isdisjoint(absent) and self._present(mapping, absent):
+        for mapping, names, found in self._named:
+            others = mapping.keys() - found
+            if not names.isdisjoint(others) and self._present(mapping, names & others):
                 return False
         if self._all_keys() == self._keys:
             return True
@@ -203,7 +204,9 @@ class Trail:
             self._functions.append(value)
             if value.__dict__:
                 names = names_in(value)
-                self._add_mapping(value.__dict__, names and names | {"__wrapped__"})
+                if names is not None and not self._of_functions.issuperset(names):
+                    self._of_functions = names | {"__wrapped__"}  # one for all
+                self._add_mapping(value.__dict__, names and self._of_functions)
             self._add_variables(value)
         elif way == "_from_class":
             self._classes.append(value)
@@ -230,11 +233,15 @@ class Trail:
             self._add_mapping(sys.modules, names_imported_by(function))
 
     def _add_mapping(self, mapping: Mapping[str, Any], names: Iterable[str] | None) -> None:
-        known = self._mappings.get(id(mapping))
+        known: Any = self._mappings.get(id(mapping), (mapping, frozenset()))[1]
         if names is None or known is None:
-            self._mappings[id(mapping)] = mapping, None if names is None else set(names)
-        elif known[1] is not None:
-            known[1].update(names)
+            self._mappings[id(mapping)] = mapping, None
+        elif not known:  # which many mappings have in common
+            self._mappings[id(mapping)] = mapping, frozenset(names)
+        elif not known.issuperset(names):
+            changed = known if isinstance(known, set) else set(known)
+            changed.update(names)
+            self._mappings[id(mapping)] = mapping, changed
 
     def _present(self, mapping: Mapping[str, Any], names: Set[str] | None) -> set[str]:
         found = set(mapping) if names is None else mapping.keys() & names

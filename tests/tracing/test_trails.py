@@ -148,6 +148,16 @@ def test_it_ends_where_code_could_be_another(
     assert not trail.fits(roots)
 
 
+def test_it_ends_with_one_more_attribute_of_a_function(module: Any) -> None:
+    module.scaled.note = 1
+    roots = roots_of(module)
+    trail = Trail(roots, Reached(roots))
+    module.scaled.note = 2
+    assert trail.fits(roots)
+    module.scaled.__wrapped__ = other
+    assert not trail.fits(roots)
+
+
 def test_it_ends_with_a_variable_of_another_kind(module: Any) -> None:
     roots = roots_of(module)
     trail = Trail(roots, Reached(roots))
