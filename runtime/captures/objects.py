@@ -45,8 +45,12 @@ def has_dict(value: Any) -> bool:
 
 
 def dictionary_of(value: Any) -> dict[str, Any]:
-    """The dictionary of an object that has one, whatever its class shows: a proxy shows another's."""
-    found: dict[str, Any] = object.__getattribute__(value, "__dict__")
+    """The dictionary of an object, also of one that shows another's attributes; empty where it has none."""
+    is_proxy = type(type(value).__getattribute__) is FunctionType
+    if is_proxy and not has_dict(value):
+        return {}
+    found: dict[str, Any]
+    found = object.__getattribute__(value, "__dict__") if is_proxy else getattr(value, "__dict__", {})
     return found
 
 
@@ -109,7 +113,7 @@ def names_in(code: CodeType) -> set[str]:
 
 def attributes_of(value: Any) -> dict[str, Any]:
     """What an object holds by name, in its dictionary and in slots."""
-    found = dict(dictionary_of(value)) if has_dict(value) else {}
+    found = dict(dictionary_of(value))
     for kind in type(value).__mro__:
         slots = vars(kind).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:

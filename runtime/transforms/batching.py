@@ -13,7 +13,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, OutputError, ShapeError
 from ...tracer.trace import is_tracing
-from ...tracer.users_frames import showing_users_frames
+from ...tracer.users_frames import show_users_frames
 from ..functions.common import tensor
 from ..functions.loops.control_flow import scan
 from ..functions.shapes.movement import movedim
@@ -58,32 +58,39 @@ def vmap(
 
 
 def _batched(func: Function, in_dims: Any, out_dims: Any) -> Function:
-    @showing_users_frames
     def batched(*args: Any, **kwargs: Any) -> Any:
-        leaves, structure = flatten((args, kwargs))
-        dims = _dims_of(in_dims, args) + [0] * (len(leaves) - len(flatten(args)[0]))
-        mapped = {
-            place: (tensor(leaf, "vmap"), dim)
-            for place, (leaf, dim) in enumerate(zip(leaves, dims))
-            if dim is not None and (isinstance(leaf, Tensor | np.ndarray) or library_of(leaf))
-        }
-        _require_one_batch(list(mapped.values()))
-        rows = [movedim(x, dim, 0) for x, dim in mapped.values()]
-        if getattr(func, "vectorized", False) and len(mapped) == len(leaves) and not is_tracing():
-            whole = unflatten(structure, rows)
-            return _placed(_of_batches(func(*whole[0], **whole[1]), len(rows[0]), func), out_dims)
-
-        def one(parts: Any) -> Any:
-            here = dict(zip(mapped, parts))
-            given = [here.get(place, leaf) for place, leaf in enumerate(leaves)]
-            own_args, own_kwargs = unflatten(structure, given)
-            return func(*own_args, **own_kwargs)
-
-        _, results = scan(lambda carry, parts: (None, one(parts)), None, rows)
-        return _placed(results, out_dims)
+        try:
+            return _of_each_row(func, in_dims, out_dims, args, kwargs)
+        except BaseException as error:
+            show_users_frames(error)
+            raise
 
     batched.__dict__["takes_as_given"] = True  # a default is no batch, and a keyword has dimension 0
     return batched
+
+
+def _of_each_row(func: Function, in_dims: Any, out_dims: Any, args: Any, kwargs: Any) -> Any:
+    leaves, structure = flatten((args, kwargs))
+    dims = _dims_of(in_dims, args) + [0] * (len(leaves) - len(flatten(args)[0]))
+    mapped = {
+        place: (tensor(leaf, "vmap"), dim)
+        for place, (leaf, dim) in enumerate(zip(leaves, dims))
+        if dim is not None and (isinstance(leaf, Tensor | np.ndarray) or library_of(leaf))
+    }
+    _require_one_batch(list(mapped.values()))
+    rows = [movedim(x, dim, 0) for x, dim in mapped.values()]
+    if getattr(func, "vectorized", False) and len(mapped) == len(leaves) and not is_tracing():
+        whole = unflatten(structure, rows)
+        return _placed(_of_batches(func(*whole[0], **whole[1]), len(rows[0]), func), out_dims)
+
+    def one(parts: Any) -> Any:
+        here = dict(zip(mapped, parts))
+        given = [here.get(place, leaf) for place, leaf in enumerate(leaves)]
+        own_args, own_kwargs = unflatten(structure, given)
+        return func(*own_args, **own_kwargs)
+
+    _, results = scan(lambda carry, parts: (None, one(parts)), None, rows)
+    return _placed(results, out_dims)
 
 
 def _of_batches(results: Any, count: int, func: Function) -> Any:
