@@ -17,6 +17,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError, GradientError
 from ...tracer.graph import Node, constant
 from ...tracer.spec import CONTINUOUS
+from ...tracer.trace import innermost
 from ..captures.objects import HasParts
 from ..functions.structures import spec_of_tensor, structured
 from ..values.flatten import flatten, is_container, unflatten
@@ -386,8 +387,8 @@ class primitive(_WithRule):
         def run(*values: Any) -> Any:
             if waiting:
                 return waiting.pop()
-            on_tape = any(isinstance(one, Tensor) and one.requires_grad for one in values)
-            return (self if on_tape else self.function)(*values, **kwargs)  # which takes plain values alone
+            is_again = innermost() is None and any(isinstance(x, Tensor) and x.requires_grad for x in values)
+            return (self if is_again else self.function)(*values, **kwargs)  # plain values, or traced
 
         def with_residuals(*values: Any) -> tuple[Any, Any]:
             result = run(*values)
