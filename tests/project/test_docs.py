@@ -46,7 +46,7 @@ def _printed(program: str, processes: BaseContext, folder: Path) -> str:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_programs_print_what_they_say(program: str, processes: BaseContext, tmp_path: Path) -> None:
-    for library in re.findall(r"^import (dask)\b", program, re.M):
+    for library in re.findall(r"^import (dask|pandas)\b", program, re.M):
         pytest.importorskip(library)  # an extra that `test` leaves out
     lines = _printed(program, processes, tmp_path).splitlines()
     expected = re.findall(r"print\(.*\)  # (.*)", program)
