@@ -157,17 +157,20 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
 
     reaches_outside = inputs.reach_outside(outputs)
 
-    @showing_users_frames
     def pull(cotangents: Any) -> tuple[Any, ...]:
-        given, found = ([cotangents], None) if type(cotangents) in PLAIN else flat(cotangents)
-        if structure != found:
-            raise ArgumentError(
-                f"the pull-back of {name}: cotangents with the structure of the value expected "
-                f"({structure or 'one array'}), found {found or 'one array'}."
-            )
-        fitted = [_fitted_cotangent(name, one, output) for one, output in zip(given, outputs)]
-        keep = reaches_outside or has_history(fitted)
-        return tuple(inputs.results(inputs.pulled(outputs, fitted, keep), keep))
+        try:
+            given, found = ([cotangents], None) if type(cotangents) in PLAIN else flat(cotangents)
+            if structure != found:
+                raise ArgumentError(
+                    f"the pull-back of {name}: cotangents with the structure of the value expected "
+                    f"({structure or 'one array'}), found {found or 'one array'}."
+                )
+            fitted = [_fitted_cotangent(name, one, output) for one, output in zip(given, outputs)]
+            keep = reaches_outside or has_history(fitted)
+            return tuple(inputs.results(inputs.pulled(outputs, fitted, keep), keep))
+        except BaseException as error:
+            show_users_frames(error)
+            raise
 
     shown = inputs.shown(value, reaches_outside)
     return (shown, pull, inputs.shown(aux, False)) if has_aux else (shown, pull)
